@@ -8,6 +8,7 @@ mod faults {
     mod at_work;
     mod floods;
     mod ground;
+    mod impostor;
     mod last_word;
     mod logs;
     mod once;
@@ -24,4 +25,5 @@ mod faults {
     mod socket;
     mod stopped;
     mod survival;
+    mod taken_over;
 }

@@ -1,19 +1,23 @@
 //! The daemon's end of the control socket: connections, lines and their bounds. What a request means is in
 //! [`super::dispatch`].
 
+use super::allowances::Allowances;
 use super::attach;
 use super::dispatch::Dispatcher;
+use super::heavy::{HeavyRequests, Holding};
 use super::listening::listen;
 use super::places::{self, ConnectionPlace, ConnectionPlaces, ConnectionSource, TurnedAway};
 use super::refusals::{Fate, Refusals};
+use super::remote;
+use super::request_lines::{self, Inbound, RequestLines};
 use super::requests::{Attach, Call, Events, Method};
 use super::reserve::{self, Reserve};
 use super::subscriptions::Subscriptions;
 use super::unasked::Unasked;
 use crate::core::model::envelope::{self, ErrorObject, Line, Request};
 use crate::core::model::{Fault, MAX_LINE, RpcError};
-use crate::daemon::Serving;
-use crate::os::outbox::{Budget, OWN, Outbox, OutboxPiece, Refused, Unread};
+use crate::daemon::{RemoteAnswer, Serving};
+use crate::os::outbox::{OWN, Outbox, OutboxPiece, Refused, Unread};
 use crate::os::pause::{self, Moment};
 use crate::os::peer::{self, Peer, PeerOrigin};
 use futures_util::{FutureExt, StreamExt};
@@ -43,6 +47,10 @@ const SILENT_LIMIT: Duration = Duration::from_secs(10);
 const MAX_REQUESTS: usize = 64;
 /// Answers that wait for one client to read them, in bytes: the longest line, and a client's own room.
 const MAX_UNREAD: usize = MAX_LINE + OWN;
+/// The same for people and their programs together, and for all slots together, beyond what each client may always have. One
+/// slot may have as much as one client.
+const UNREAD_BY_PEOPLE: usize = 24 << 20;
+const UNREAD_BY_SLOTS: usize = 2 * MAX_UNREAD;
 /// A client that does not read a line for this long is dropped.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 /// A client that was dropped may read why for this long.
@@ -51,7 +59,7 @@ const LINGER: Duration = Duration::from_secs(15);
 /// How soon it is seen that a client which has nothing more to ask is gone altogether.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-type Lines = FramedRead<OwnedReadHalf, LinesCodec>;
+type Lines = FramedRead<OwnedReadHalf, RequestLines>;
 
 /// At the end of the daemon, answers that are under way have this long to reach their clients.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -62,17 +70,22 @@ pub struct Server {
     task: JoinHandle<()>,
     ending: CancellationToken,
     listeners: mpsc::Sender<UnixListener>,
+    answers: mpsc::Sender<RemoteAnswer>,
 }
 
 impl Server {
     pub fn start(listener: UnixListener, dispatcher: Arc<Dispatcher>) -> Server {
         let ending = CancellationToken::new();
         let (listeners, next) = mpsc::channel(1);
+        let (answers, given) = mpsc::channel(remote::MAX_WAITING);
+        // It ends with the last that may give one.
+        tokio::spawn(remote::answer_all(given, dispatcher.clone()));
         let task = tokio::spawn(serve(listener, next, dispatcher, ending.clone()));
         Server {
             task,
             ending,
             listeners,
+            answers,
         }
     }
 }
@@ -80,6 +93,10 @@ impl Server {
 impl Serving for Server {
     fn listeners(&self) -> mpsc::Sender<UnixListener> {
         self.listeners.clone()
+    }
+
+    fn answers(&self) -> mpsc::Sender<RemoteAnswer> {
+        self.answers.clone()
     }
 
     async fn end(mut self) {
@@ -101,7 +118,9 @@ async fn serve(
 ) {
     let hall = Arc::new(Hall {
         places: ConnectionPlaces::default(),
-        budget: Budget::default(),
+        unread: Allowances::new(UNREAD_BY_PEOPLE, UNREAD_BY_SLOTS, MAX_UNREAD),
+        heavy: Arc::default(),
+        inbound: Inbound::default(),
         reserve: Reserve::default(),
         refusals: Refusals::new(dispatcher.clone()),
         unasked: Mutex::default(),
@@ -142,7 +161,10 @@ async fn serve(
 /// What all clients share.
 struct Hall {
     places: ConnectionPlaces,
-    budget: Budget,
+    /// For answers and events that wait to be read.
+    unread: Allowances,
+    heavy: Arc<HeavyRequests>,
+    inbound: Inbound,
     reserve: Reserve,
     refusals: Arc<Refusals>,
     unasked: Mutex<Unasked>,
@@ -250,8 +272,10 @@ async fn client(stream: UnixStream, connection: Connection) {
         peer, hall, place, ..
     } = connection.clone();
     let (reading, mut writing) = stream.into_split();
-    let mut lines = FramedRead::new(reading, LinesCodec::new_with_max_length(MAX_LINE));
-    let (answers, mut unread) = hall.budget.queue();
+    let source = ConnectionSource::from(&peer.origin);
+    let mut lines = FramedRead::new(reading, hall.inbound.lines(&source));
+    let budget = hall.unread.of(&source);
+    let (answers, mut unread) = budget.queue();
     let written = {
         let mut writer = std::pin::pin!(write(&mut writing, &mut unread));
         tokio::select! {
@@ -269,12 +293,11 @@ async fn client(stream: UnixStream, connection: Connection) {
         Ok(Some(request)) => {
             if let Some(lines) = whole(lines, writing) {
                 let _busy = place.busy();
-                attach::serve(lines, request, (&peer, &hall.dispatcher), &hall.budget).await;
+                attach::serve(lines, request, (&peer, &hall.dispatcher), &budget).await;
             }
         }
         Err(Unwritten::Slow(piece)) => {
             let why = too_slow();
-            let source = ConnectionSource::from(&peer.origin);
             hall.refusals.note(&source, Fate::Dropped, &why.message);
             // Nothing more is kept for it than a client may always have.
             if piece.bytes.len() <= OWN {
@@ -311,7 +334,7 @@ fn whole(lines: Lines, writing: OwnedWriteHalf) -> Option<Framed<UnixStream, Lin
         ..
     } = lines.into_parts();
     let stream = io.reunite(writing).ok()?;
-    let mut parts = FramedParts::new::<String>(stream, codec);
+    let mut parts = FramedParts::new::<String>(stream, codec.into_lines());
     parts.read_buf = read_buf;
     Some(Framed::from_parts(parts))
 }
@@ -347,6 +370,8 @@ async fn write_rest(writing: &mut OwnedWriteHalf, rest: &mut Bytes) -> io::Resul
 /// Until the client has no more requests, or asks to be attached: then the connection is no longer one of lines.
 async fn read(lines: &mut Lines, connection: Connection, answers: Outbox) -> Option<Request> {
     let mut requests = JoinSet::new();
+    let source = ConnectionSource::from(&connection.peer.origin);
+    let turns = connection.hall.heavy.turns(source, answers.clone());
     let (mut is_silent, mut has_asked) = (true, false);
     loop {
         let line = tokio::select! {
@@ -386,7 +411,8 @@ async fn read(lines: &mut Lines, connection: Connection, answers: Outbox) -> Opt
         }
         while requests.try_join_next().is_some() {}
         let busy = connection.place.busy();
-        let answering = answer(request, connection.clone(), answers.clone());
+        let holding = Holding::new(turns.clone());
+        let answering = answer(request, connection.clone(), answers.clone(), holding);
         requests.spawn(async move {
             answering.await;
             drop(busy);
@@ -461,6 +487,9 @@ async fn understood(line: Result<String, LinesCodecError>, answers: &Outbox) -> 
         Err(LinesCodecError::MaxLineLengthExceeded) => {
             error_line(-32600, format!("a line of more than {MAX_LINE} bytes"))
         }
+        Err(LinesCodecError::Io(error)) if error.kind() == io::ErrorKind::QuotaExceeded => {
+            return farewell(request_lines::no_allowance(), answers).await;
+        }
         Err(LinesCodecError::Io(_)) => return None,
     };
     let _ = answers.send(fault.bytes()).await;
@@ -497,7 +526,7 @@ fn panicked(method: &str) -> RpcError {
         .next("what went wrong is in missiond.log in the log directory")
 }
 
-async fn answer(request: Request, connection: Connection, answers: Outbox) {
+async fn answer(request: Request, connection: Connection, answers: Outbox, holding: Holding) {
     let Connection {
         peer,
         hall,
@@ -506,15 +535,11 @@ async fn answer(request: Request, connection: Connection, answers: Outbox) {
         ..
     } = connection;
     let peer = peer.asking(&request);
-    let call = Call {
-        dispatcher: &hall.dispatcher,
-        peer: &peer,
-        gone: &gone,
-        subscriptions: &subscriptions,
-    };
+    let call = Call::new(&hall.dispatcher, &peer, &gone, &subscriptions, &holding);
     let outcome = if request.method == Events::NAME {
         tokio::select! {
-            subscribed = subscribe(call, &request, &answers) => match subscribed {
+            // In a box, since other requests must not be as large while they wait.
+            subscribed = Box::pin(subscribe(call, &request, &answers)) => match subscribed {
                 Ok(()) => return,
                 Err(error) => Err(error),
             },
@@ -531,7 +556,8 @@ async fn answer(request: Request, connection: Connection, answers: Outbox) {
     };
     let line = Line::answer(request.id.clone(), outcome.map_err(ErrorObject::from));
     if answers.try_send(line.bytes().into(), MAX_UNREAD) == Err(Refused::NoRoom) {
-        let line = Line::answer(request.id, Err(no_room().into()));
+        let line = Line::answer(request.id, Err(holding.no_room().into()));
+        holding.let_go();
         // One that has gone needs no answer.
         let _ = answers.send(line.bytes()).await;
     }
@@ -539,14 +565,8 @@ async fn answer(request: Request, connection: Connection, answers: Outbox) {
 
 /// Runs a subscription until it ends; an error if it can't begin.
 async fn subscribe(call: Call<'_>, request: &Request, answers: &Outbox) -> Result<(), RpcError> {
-    call.permit(call.peer, &request.method, &request.params)
+    call.permit(call.peer(), &request.method, &request.params)
         .await?;
-    let listening = listen(request, call.dispatcher, answers);
-    call.subscriptions.run(&request.id, listening).await
-}
-
-/// In place of an answer for which there is no room: what waits for this client or for all is too much already.
-fn no_room() -> RpcError {
-    let text = "turned away: the daemon is full (too many answers wait to be read)";
-    RpcError::new(Fault::Full, text).next("read the answers that wait, then ask again")
+    let listening = listen(request, call.dispatcher(), answers);
+    call.subscriptions().run(&request.id, listening).await
 }

@@ -1,6 +1,6 @@
 //! The event log: the events of all slots and of the daemon, one JSON line each, in two files of a bounded size.
 
-use crate::core::model::{Event, What};
+use crate::core::model::{Event, EventKind};
 use crate::os::files;
 use crate::os::log_file::{Cap, LogFile};
 use chrono::Utc;
@@ -119,7 +119,7 @@ fn last_in(path: &Path) -> io::Result<u64> {
 }
 
 /// What is kept of the events behind a position, in order. An event that is missing among them is told as a
-/// [`What::Gap`].
+/// [`EventKind::Gap`].
 pub struct EventReplay {
     files: VecDeque<File>,
     lines: Option<Lines<BufReader<File>>>,
@@ -180,7 +180,7 @@ pub fn gap(after: u64, first: u64) -> Event {
         seq: first - 1,
         time: Utc::now(),
         slot: None,
-        what: What::Gap { after, first },
+        what: EventKind::Gap { after, first },
     }
 }
 

@@ -10,7 +10,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 
 fn say(bus: &Bus, text: &str) -> u64 {
     let text = text.to_owned();
-    bus.publish(Some("a"), What::Message { text }).seq
+    bus.publish(Some("a"), EventKind::Message { text }).seq
 }
 
 fn told(bus: &Bus) -> u64 {
@@ -149,7 +149,10 @@ fn where_the_log_can_not_be_written_listeners_hear_and_no_number_comes_again() {
     let lost = say(&bus, "told all the same");
     assert_eq!(listener.events.take().unwrap().unwrap().event.seq, lost);
     let warning = listener.events.take().unwrap().unwrap().event.clone();
-    assert!(matches!(warning.what, What::Warning { .. }), "{warning:?}");
+    assert!(
+        matches!(warning.what, EventKind::Warning { .. }),
+        "{warning:?}"
+    );
     std::fs::rename(&away, &here).unwrap();
     let next = Bus::open(&path).unwrap();
     let later = say(&next, "later");

@@ -1,49 +1,160 @@
-//! Work that waits for the kernel, off the runtime's threads. Where the system gives no thread for it, that is an error;
-//! tokio's own pool would panic.
+//! Blocking work outside the runtime's threads. If the system can't create a thread, that is an error; tokio's own pool would
+//! panic.
 
 use crate::os::headroom;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// A thread's stacks. One that gets the first and not the second, for signals, ends the whole process.
+/// The size of a thread's stacks. A thread that gets the first but not the second, for signals, ends the whole process.
 const THREAD: u64 = 4 << 20;
 
-/// Threads at once: more looks at the process table, searches and syncs would only wait for the same processors and disk.
-const MAX_THREADS: usize = 32;
+/// How many jobs share the processors and the disk at the same time. More would only wait for each other.
+const PLACES: usize = 32;
 
-static PLACES: Semaphore = Semaphore::const_new(MAX_THREADS);
+/// A job that takes longer than this waits for something that does not answer. It keeps its thread and gives its place to others,
+/// so that one hung file system does not stop the work on all others.
+const PATIENCE: Duration = Duration::from_secs(2);
 
+/// All threads for such work, including those that hang.
+const MAX_THREADS: usize = 512;
+
+static AT_WORK: LazyLock<Pieces> = LazyLock::new(Pieces::default);
+
+/// Runs the work in a new thread. The thread ends with the work, also if nobody waits for the result any more.
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
-    let place = PLACES.acquire().await.map_err(io::Error::other)?;
-    headroom::check(THREAD).map_err(no_thread)?;
+    run_among(&AT_WORK, work).await
+}
+
+async fn run_among<T: Send + 'static>(
+    pieces: &'static Pieces,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
     let (done, result) = oneshot::channel();
-    std::thread::Builder::new()
-        .name("missiond-work".to_owned())
-        .spawn(move || {
-            // Nobody may be waiting any more.
-            let _ = done.send(work());
-            drop(place);
-        })
-        .map_err(|error| no_thread(headroom::why_not_made(&error)))?;
+    // The receiver may be gone.
+    let job = Box::new(move || drop(done.send(work())));
+    pieces.start(job).await?;
     result
         .await
         .map_err(|_| io::Error::other("it panicked: see missiond.log"))
+}
+
+/// The running jobs, by number. The lowest number began first.
+#[derive(Debug)]
+struct Pieces {
+    free: Arc<Semaphore>,
+    places: Mutex<BTreeMap<u64, Place>>,
+    next: AtomicU64,
+}
+
+/// A running job. Its place is `None` if it has given it to others.
+#[derive(Debug)]
+struct Place {
+    began: tokio::time::Instant,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Default for Pieces {
+    fn default() -> Pieces {
+        Pieces {
+            free: Arc::new(Semaphore::new(PLACES)),
+            places: Mutex::default(),
+            next: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Pieces {
+    /// Runs a job in a new thread. Not generic: its code would be repeated for each kind of job.
+    async fn start(&'static self, job: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+        let piece = self.begin().await?;
+        headroom::check(THREAD).map_err(no_thread)?;
+        std::thread::Builder::new()
+            .name("missiond-work".to_owned())
+            .spawn(move || {
+                let _piece = piece;
+                job();
+            })
+            .map(drop)
+            .map_err(|error| no_thread(headroom::why_not_made(&error)))
+    }
+
+    /// Waits for a free place. The earlier jobs exceed their time one after the other, so this ends.
+    async fn begin(&'static self) -> io::Result<Piece> {
+        let permit = loop {
+            let free = self.free.clone().acquire_owned();
+            match tokio::time::timeout(self.patience(), free).await {
+                Ok(permit) => break permit.map_err(io::Error::other)?,
+                Err(_) => self.take_from_overdue(),
+            }
+        };
+        let mut places = self.lock();
+        if places.len() >= MAX_THREADS {
+            let hang =
+                format!("{MAX_THREADS} pieces of work wait for a file system that does not answer");
+            return Err(no_thread(hang));
+        }
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let place = Place {
+            began: tokio::time::Instant::now(),
+            permit: Some(permit),
+        };
+        places.insert(number, place);
+        Ok(Piece {
+            number,
+            pieces: self,
+        })
+    }
+
+    /// How long until the oldest job with a place is overdue.
+    fn patience(&self) -> Duration {
+        let places = self.lock();
+        let oldest = places.values().find(|place| place.permit.is_some());
+        oldest.map_or(PATIENCE, |oldest| {
+            PATIENCE.saturating_sub(oldest.began.elapsed())
+        })
+    }
+
+    fn take_from_overdue(&self) {
+        for place in self.lock().values_mut() {
+            if place.began.elapsed() >= PATIENCE {
+                place.permit = None;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Place>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One job, from its begin to its end, also if it panics.
+struct Piece {
+    number: u64,
+    pieces: &'static Pieces,
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        self.pieces.lock().remove(&self.number);
+    }
 }
 
 fn no_thread(why: impl std::fmt::Display) -> io::Error {
     io::Error::other(format!("the daemon gets no thread: {why}"))
 }
 
-/// Runs the work of one owner, one piece at a time. A piece that hangs takes one thread, and nobody waits for it, nor for
-/// what comes behind it, for longer than the limit.
+/// Runs the jobs of one owner, one at a time. A job that hangs takes one thread; nobody waits for it, nor for the jobs after it,
+/// for longer than the limit.
 #[derive(Debug, Clone)]
 pub struct Worker {
     limit: Duration,
     place: Arc<Semaphore>,
-    /// When the piece began that is at work now.
+    /// When the current job began.
     began: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -56,7 +167,7 @@ impl Worker {
         }
     }
 
-    /// The result of the work, or why there is none. While an earlier piece is over its time, there is none at once.
+    /// The result of the work, or why there is none. While an earlier job is overdue, the error comes at once.
     pub fn run<T, Work>(
         &self,
         work: Work,
@@ -86,14 +197,14 @@ impl Worker {
         }
     }
 
-    /// Whether a piece of work is over its time.
+    /// Whether a job is overdue.
     fn hangs(&self) -> bool {
         let began = *self.began.lock().unwrap_or_else(PoisonError::into_inner);
         began.is_some_and(|began| began.elapsed() >= self.limit)
     }
 }
 
-/// A piece of work that is under way, also while it panics.
+/// A running job, also while it panics.
 struct AtWork {
     began: Arc<Mutex<Option<Instant>>>,
     _place: OwnedSemaphorePermit,
@@ -128,7 +239,11 @@ mod tests {
         let (release, released) = mpsc::channel::<()>();
         let hung = worker.run(move || released.recv()).await;
         assert_eq!(hung.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        // What comes behind it does not wait at all, nor does it run later.
+        // The thread began a moment after its caller.
+        while !worker.hangs() {
+            tokio::task::yield_now().await;
+        }
+        // A job after it neither waits nor runs later.
         let behind = worker.run(|| panic!("it must not run"));
         assert!(futures_util::FutureExt::now_or_never(behind).is_some_and(|done| done.is_err()));
         drop(release);
@@ -139,8 +254,31 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn work_that_hangs_gives_its_place_to_other_work() {
+        // A separate pool: the other tests have work to do meanwhile.
+        let pieces: &Pieces = Box::leak(Box::default());
+        let (releases, hung): (Vec<_>, Vec<_>) = (0..2 * PLACES)
+            .map(|_| {
+                let (release, released) = mpsc::channel::<()>();
+                (
+                    release,
+                    tokio::spawn(run_among(pieces, move || released.recv())),
+                )
+            })
+            .unzip();
+        while pieces.lock().len() < PLACES {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(run_among(pieces, || 6 * 7).await.unwrap(), 42);
+        drop(releases);
+        for hung in hung {
+            hung.await.unwrap().unwrap().unwrap_err();
+        }
+    }
+
+    #[tokio::test]
     async fn what_panics_is_an_error_and_gives_its_place_back() {
-        for _ in 0..2 * MAX_THREADS {
+        for _ in 0..2 * PLACES {
             let failed = run(|| panic!("on purpose")).await;
             assert!(failed.is_err());
         }

@@ -1,8 +1,8 @@
-//! A control group for each slot, if the daemon's own group was delegated to it: the kernel then remembers who belongs to
-//! the slot, whatever becomes of parents and environments, and ends all of it at once.
+//! A control group for each slot, if the daemon's own group is delegated to it: the kernel then knows which processes belong to
+//! the slot, whatever happens to parents and environments, and can end all of them at once.
 //!
-//! The groups are `missiond-ID/SLOT` below the group that the daemon is in; ID stands for the daemon's socket. A shim enters
-//! the group before it starts its program, and removes the group at its end.
+//! The groups are `missiond-ID/SLOT` below the daemon's group; ID identifies the daemon's socket. A shim enters the group before
+//! it starts its program, and removes the group at its end.
 
 use crate::core::text::hex;
 use sha2::{Digest, Sha256};
@@ -10,19 +10,19 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// In which a group lists its processes, and takes new ones.
+/// The file in which a group lists its processes, and accepts new ones.
 const PROCESSES: &str = "cgroup.procs";
 
 /// The attribute by which systemd marks a group as delegated (`Delegate=yes`).
 const DELEGATED: &str = "user.delegate";
 
-/// The name by which the groups of a daemon's slots are known, wherever they are.
+/// The name of the groups of a daemon's slots.
 pub fn mark(socket: &Path) -> String {
     let digest = Sha256::digest(socket.as_os_str().as_encoded_bytes());
     format!("missiond-{}", hex::encode(&digest[..8]))
 }
 
-/// Where the group of a slot is; `None` if the daemon's own group is not delegated.
+/// The path of a slot's group; `None` if the daemon's own group is not delegated.
 pub fn place(socket: &Path, slot: &str) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let groups = fs::read("/proc/self/cgroup").ok()?;
@@ -32,13 +32,13 @@ pub fn place(socket: &Path, slot: &str) -> Option<PathBuf> {
     (mark_of_it[..length] == *b"1").then(|| own.join(mark(socket)).join(slot))
 }
 
-/// Moves this process into a group, which is made if it is not there. What it starts from then on is in it too.
+/// Moves this process into a group, which is created if it is missing. Processes that it starts later are in it too.
 pub fn enter(group: &Path) -> io::Result<()> {
     fs::create_dir_all(group)?;
     fs::write(group.join(PROCESSES), "0")
 }
 
-/// Moves this process back into the group that the daemon was in, and removes the slot's.
+/// Moves this process back into the daemon's group, and removes the slot's.
 pub fn leave(group: &Path) {
     let above = group.parent().and_then(Path::parent);
     if above.is_some_and(|above| fs::write(above.join(PROCESSES), "0").is_ok()) {
@@ -46,7 +46,7 @@ pub fn leave(group: &Path) {
     }
 }
 
-/// The kernel removes none with processes in it, and no daemon's with slots in it.
+/// The kernel does not remove a group with processes in it, nor a daemon's group with slots in it.
 pub fn remove(group: &Path) {
     let _ = fs::remove_dir(group);
     let _ = group.parent().map(fs::remove_dir);
@@ -61,13 +61,13 @@ pub fn members(group: &Path) -> Vec<i32> {
         .collect()
 }
 
-/// Kills all in a group and below it at once, also what is being forked.
+/// Kills all processes in a group and below it at once, also new forks.
 pub fn kill(group: &Path) {
-    // A group that is gone has nobody in it.
+    // A group that is gone has no processes.
     let _ = fs::write(group.join("cgroup.kill"), "1");
 }
 
-/// The slot of a process by what /proc/PID/cgroup says; `mark` is the daemon's.
+/// The slot of a process according to /proc/PID/cgroup; `mark` is the daemon's.
 pub fn slot_in(groups: &[u8], mark: &str) -> Option<String> {
     let mut parts = path_in(groups)?.split('/');
     parts.find(|part| *part == mark)?;
@@ -82,7 +82,7 @@ fn path_in(groups: &[u8]) -> Option<&str> {
     std::str::from_utf8(line).ok()
 }
 
-/// Where that path is in the file system.
+/// The directory of that path in the file system.
 fn directory(mounts: &str, path: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;

@@ -1,22 +1,22 @@
-//! The kernel tells when something happens in a directory, so that nobody has to look from time to time.
+//! Waits for changes in a directory by the kernel's notification, without polling.
 
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use tokio::net::unix::pipe;
 
-/// The kernel's notices. They are read like a pipe: the runtime has no other safe way to wait for a descriptor.
+/// The kernel's notifications. They are read like a pipe: the runtime has no other safe way to wait for a descriptor.
 #[derive(Debug)]
 pub struct DirectoryWatch(pipe::Receiver);
 
 impl DirectoryWatch {
-    /// A watch for files that are rewritten or replaced.
+    /// Watches for files that are rewritten or replaced.
     pub fn for_changes(directory: &Path) -> io::Result<DirectoryWatch> {
         let rewritten = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO;
         DirectoryWatch::new([(directory, rewritten)])
     }
 
-    /// A watch for directories and files that are removed or moved away: with `true` also what is in a directory.
+    /// Watches for directories and files that are removed or moved away: with `true` also the content of a directory.
     pub fn for_losses<'a>(
         directories: impl IntoIterator<Item = (&'a Path, bool)>,
     ) -> io::Result<DirectoryWatch> {
@@ -39,9 +39,9 @@ impl DirectoryWatch {
         )?))
     }
 
-    /// Returns when something has happened since the last time. What it was does not matter: whoever waits looks again.
+    /// Returns when something has changed since the last call. It does not say what: the caller looks again.
     pub async fn changed(&self) {
-        // Room for some dozens of notices; more are read in the next round.
+        // Room for some dozens of notifications; more are read in the next round.
         let mut notices = [0; 4096];
         while self.0.readable().await.is_ok() {
             match self.0.try_read(&mut notices) {
@@ -88,7 +88,7 @@ mod tests {
         fs::write(inner.join("b"), "").expect("a file");
         let quiet = tokio::time::timeout(Duration::from_millis(1), watch.changed()).await;
         assert!(quiet.is_err(), "nothing is lost by that");
-        // Whoever has a file in it open keeps the directory itself from being told of.
+        // An open file in the directory prevents the notification about the directory itself.
         let _open = fs::File::open(inner.join("a")).expect("a file");
         fs::remove_file(inner.join("a")).expect("it is ours");
         assert!(told().await.is_ok());

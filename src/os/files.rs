@@ -1,19 +1,51 @@
-//! Files that only their owner reads: opened for appending, never through a symlink.
+//! Files that only their owner can read: opened for appending, never through a symlink.
 
-use std::fs::{File, OpenOptions};
+use rustix::fs::OFlags;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Opens a log file for appending: 0600, created where it is missing, refused where it is a symlink.
+/// Opens a log file for appending: 0600, created if it is missing, refused if it is a symlink.
 pub fn append(path: &Path) -> io::Result<File> {
+    check_directory(path)?;
     let mut options = OpenOptions::new();
     options.append(true).read(true).create(true).mode(0o600);
-    options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
-    options.open(path).map_err(unfollowed)
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32);
+    options.open(path).map_err(unfollowed).and_then(regular)
 }
 
-/// What the kernel says of a link that is not to be followed, in words that tell what to do.
+/// Opens a file for reading. Something else at its path, such as a FIFO or a directory, is an error at once: to open a
+/// FIFO in the usual way blocks until somebody writes to it.
+pub fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+    options.open(path).and_then(regular)
+}
+
+fn regular(file: File) -> io::Result<File> {
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a regular file: remove it")),
+    }
+}
+
+/// All bytes of a file, as [`open`] opens it.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// All text of a file, as [`open`] opens it.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    open(path)?.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The kernel's error about a symlink, as a sentence that says what to do.
 pub fn unfollowed(error: io::Error) -> io::Error {
     let looped = rustix::io::Errno::LOOP.raw_os_error();
     match error.raw_os_error() {
@@ -24,8 +56,27 @@ pub fn unfollowed(error: io::Error) -> io::Error {
     }
 }
 
-/// Writes a whole file in one step: readers see the old one or the new one. A new file is 0600; one that
-/// exists keeps its mode, and stays where it is when it is reached through a symlink.
+/// Writes a whole file of the daemon's own in one step, as [`replace`] does, but not through a link at its directory.
+pub fn save(path: &Path, text: &str) -> io::Result<()> {
+    check_directory(path)?;
+    replace(path, text)
+}
+
+/// Refuses a directory that is a symbolic link: somebody has put it in the place of one that the daemon checked, and it
+/// may lead to where others can write.
+fn check_directory(of: &Path) -> io::Result<()> {
+    let directory = of.parent().unwrap_or(Path::new(""));
+    match directory.symlink_metadata() {
+        Ok(found) if found.is_symlink() => Err(io::Error::other(format!(
+            "{} is a symbolic link, and none is followed: remove it",
+            directory.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a whole file atomically: readers see the old or the new one. A new file is 0600; an existing one keeps its mode, and
+/// stays in its place if it is reached through a symlink.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let beside = target.with_extension("new");
@@ -43,7 +94,7 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     std::fs::rename(&beside, &target)
 }
 
-/// The bytes of a file that has at most this many MiB.
+/// The bytes of a file of at most this many MiB.
 pub fn bounded(opened: File, mebibytes: u64) -> io::Result<Vec<u8>> {
     let most = mebibytes << 20;
     let mut bytes = Vec::new();
@@ -56,28 +107,28 @@ pub fn bounded(opened: File, mebibytes: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Whether the disk has room again after it was full. A few bytes are always found somewhere, and a log that goes
-/// on with each of them would fail with the next line.
+/// Whether the disk has space again after it was full. A few bytes are always free, and a log that used them would fail with the
+/// next line.
 pub fn has_room(file: &File) -> bool {
     const ROOM: u64 = 64 << 10;
-    // Where it can't be told, writing is what tells.
+    // If that is unknown, try to write.
     rustix::fs::fstatvfs(file).map_or(true, |disk| {
         disk.f_bavail.saturating_mul(disk.f_frsize) >= ROOM
     })
 }
 
-/// The file that `path` became `n` rotations ago.
+/// The name of the file at `path` after `n` rotations.
 pub fn rotated(path: &Path, n: usize) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{n}"));
     PathBuf::from(name)
 }
 
-/// Makes `.1` free for the file at `path`: those that were rotated before move on by one, and the oldest is
-/// dropped, so that with the file itself there are never more than `keep`.
+/// Makes `.1` free for the file at `path`: the rotated files move on by one, and the oldest is dropped, so that there are never
+/// more than `keep`, including the file itself.
 pub fn make_room(path: &Path, keep: usize) -> io::Result<()> {
     let exists = |n: &usize| rotated(path, *n).symlink_metadata().is_ok();
-    // Those without a gap before them; a rotation that failed half way has left one.
+    // Those without a gap before them; a rotation that failed half way leaves a gap.
     let taken = (1..keep.saturating_sub(1)).take_while(exists).count();
     for n in (1..=taken).rev() {
         std::fs::rename(rotated(path, n), rotated(path, n + 1))?;
@@ -91,7 +142,7 @@ pub fn make_room(path: &Path, keep: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the file at `path` and all that it became by rotation; none there is no fault.
+/// Removes the file at `path` and its rotated files; missing ones are not an error.
 pub fn remove_with_rotated(path: &Path) -> io::Result<()> {
     for n in 1.. {
         match std::fs::remove_file(rotated(path, n)) {
@@ -105,14 +156,13 @@ pub fn remove_with_rotated(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The file at `path` and those that it became by rotation, oldest first, each once: a rotation in between
-/// only gives a file another name.
+/// The file at `path` and its rotated files, oldest first, each once: a rotation in between only renames a file.
 pub fn with_rotated(path: &Path) -> io::Result<Vec<File>> {
-    let newest = File::open(path)?;
+    let newest = open(path)?;
     let mut seen = vec![identity(&newest)?];
     let mut files = vec![newest];
     for n in 1.. {
-        let file = match File::open(rotated(path, n)) {
+        let file = match open(&rotated(path, n)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => break,
             Err(error) => return Err(error),
@@ -127,13 +177,17 @@ pub fn with_rotated(path: &Path) -> io::Result<Vec<File>> {
     Ok(files)
 }
 
-/// What makes a file the same one under another name: its device and inode.
+/// What identifies a file under any name: its device and inode.
 pub fn identity(file: &File) -> io::Result<(u64, u64)> {
-    let metadata = file.metadata()?;
-    Ok((metadata.dev(), metadata.ino()))
+    file.metadata().map(|metadata| inode(&metadata))
 }
 
-/// Cuts off a last line that a crash left half written.
+/// The same of a file that is not open.
+pub fn inode(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+/// Cuts off a last line that a crash left incomplete.
 pub fn drop_torn_line(file: &mut File) -> io::Result<()> {
     let length = file.seek(SeekFrom::End(0))?;
     let whole = last_line_end(file, length)?.unwrap_or_default();
@@ -144,7 +198,7 @@ pub fn drop_torn_line(file: &mut File) -> io::Result<()> {
     }
 }
 
-/// The last whole line, without its end.
+/// The last complete line, without its line end.
 pub fn last_line(file: &mut File) -> io::Result<Option<String>> {
     let length = file.seek(SeekFrom::End(0))?;
     let Some(end) = last_line_end(file, length)? else {
@@ -157,7 +211,7 @@ pub fn last_line(file: &mut File) -> io::Result<Option<String>> {
     Ok(Some(line))
 }
 
-/// The offset just behind the last line end before `before`.
+/// The offset just after the last line end before `before`.
 fn last_line_end(file: &mut File, before: u64) -> io::Result<Option<u64>> {
     const BLOCK: u64 = 8 * 1024;
     let mut end = before;
@@ -174,19 +228,19 @@ fn last_line_end(file: &mut File, before: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// The lines of a file from the last to the first, in bounded memory. A line of more than `longest` bytes is skipped,
-/// bytes that are not UTF-8 are replaced, and an error ends the lines.
+/// The lines of a file from the last to the first, in bounded memory. A line of more than `longest` bytes is skipped, bytes that
+/// are not UTF-8 are replaced, and an error ends the lines.
 pub struct LinesFromEnd {
     file: File,
     longest: u64,
-    /// Where the next line ends; `None` behind the first line.
+    /// Where the next line ends; `None` after the first line.
     end: Option<u64>,
 }
 
 impl LinesFromEnd {
     pub fn new(mut file: File, longest: u64) -> io::Result<LinesFromEnd> {
         let length = file.seek(SeekFrom::End(0))?;
-        // The line feed of the last line begins no other one.
+        // The line feed of the last line does not begin another one.
         let end = match last_line_end(&mut file, length)? {
             Some(end) if end == length => Some(length - 1),
             _ => Some(length).filter(|length| *length > 0),
@@ -243,7 +297,7 @@ pub fn lines(mut from: impl BufRead, longest: u64) -> impl Iterator<Item = Strin
     std::iter::from_fn(next)
 }
 
-/// Whether two paths lead to one file now, through links or not. A file that is gone is known by its directory and name.
+/// Whether two paths lead to the same file now, with or without links. A removed file is identified by its directory and name.
 pub fn same_file(a: &Path, b: &Path) -> bool {
     a == b || real_path(a) == real_path(b)
 }

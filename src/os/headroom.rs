@@ -1,24 +1,24 @@
-//! Whether there is memory for one more program, and descriptors. A process that gets no memory in the middle of its work
-//! ends, and the daemon has others to look after: so it is asked before.
+//! Whether there are memory and file descriptors for one more program. A process that runs out of memory in the middle of its
+//! work ends, and the daemon has other slots to supervise, so it checks first.
 
 use rustix::process::{Resource, getrlimit};
 use std::path::Path;
 
-/// What a program takes beside its terminal and its output: its shim, a thread, a small program.
+/// The memory of a program besides its terminal and its output: its shim, a thread, a small program.
 const APART: u64 = 16 << 20;
 
-/// Lines that a terminal keeps above its screen, and bytes of a cell, both at their most.
+/// Lines of a terminal's scrollback, and bytes of a cell, both at their maximum.
 const SCROLLBACK: u64 = 1000;
 const CELL: u64 = 24;
 
-/// What a program may come to need in the daemon, with a terminal of this size and so much output kept. A buffer that
-/// grows is copied into one of twice the size.
+/// The most memory that a program may need in the daemon, with a terminal of this size and this much kept output. A growing
+/// buffer is copied into one of twice the size.
 pub fn need(cols: u16, rows: u16, buffer: u64) -> u64 {
     let lines = SCROLLBACK + 2 * u64::from(rows);
     APART + lines * u64::from(cols) * CELL + buffer.saturating_mul(2)
 }
 
-/// Less is left than is needed.
+/// Less is available than is needed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Shortage {
@@ -26,10 +26,10 @@ pub struct Shortage {
     pub next: &'static str,
 }
 
-/// Descriptors that the daemon opens for one more program, and some that it needs for a moment.
+/// File descriptors that the daemon opens for one more program, and some that it needs for a moment.
 const FILES: usize = 8;
 
-/// Whether there are descriptors for one more program, beside those that are kept for control.
+/// Whether there are file descriptors for one more program, in addition to the reserve for control.
 pub fn check_files() -> Result<(), Shortage> {
     let opened: std::io::Result<Vec<std::fs::File>> = (0..FILES)
         .map(|_| std::fs::File::open("/dev/null"))
@@ -40,8 +40,8 @@ pub fn check_files() -> Result<(), Shortage> {
     })
 }
 
-/// Whether descriptors run out. Those that are kept for control count as left once they are given free: fewer than these
-/// and some for clients is the end.
+/// Whether file descriptors run out. The reserve for control counts as available: fewer than that and some for clients is the
+/// end.
 pub fn check_files_left() -> Result<(), Shortage> {
     const FEW: u64 = 12;
     let open = std::fs::read_dir("/proc/self/fd").map(|open| open.count() as u64);
@@ -59,18 +59,18 @@ pub fn check_files_left() -> Result<(), Shortage> {
     }
 }
 
-/// What to do where descriptors run out.
+/// What to do if file descriptors run out.
 pub const MORE_FILES: &str =
     "raise the limit (ulimit -n, LimitNOFILE= in a unit), or close something: missiond sessions";
 
-/// A bound on memory, and how far away it is.
+/// A bound on memory, and the distance to it.
 struct Bound {
     left: u64,
     place: &'static str,
     next: &'static str,
 }
 
-/// What can't be read bounds nothing: then the system itself has the last word.
+/// An unreadable bound does not count: then the system itself decides.
 pub fn check(needed: u64) -> Result<(), Shortage> {
     let bounds = [address_space(), data(), group(), machine(), promised()];
     judge(needed, bounds.into_iter().flatten())
@@ -121,7 +121,7 @@ fn machine() -> Option<Bound> {
     })
 }
 
-/// A machine may be told to promise no more than it has.
+/// The overcommit limit, if the machine has one.
 fn promised() -> Option<Bound> {
     const STRICT: &str = "2";
     let policy = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").ok()?;
@@ -135,7 +135,7 @@ fn promised() -> Option<Bound> {
     })
 }
 
-/// The control group that the daemon is in, and those above it: the tightest counts.
+/// The daemon's control group and its parents: the tightest limit counts.
 fn group() -> Option<Bound> {
     let root = Path::new("/sys/fs/cgroup");
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -149,7 +149,7 @@ fn group() -> Option<Bound> {
     })
 }
 
-/// What is kept of files makes room when it is needed.
+/// The page cache can be freed when memory is needed.
 fn left_in_group(group: &Path) -> Option<u64> {
     let read = |name: &str| std::fs::read_to_string(group.join(name)).ok();
     let limit: u64 = read("memory.max")?.trim().parse().ok()?;
@@ -160,14 +160,13 @@ fn left_in_group(group: &Path) -> Option<u64> {
     Some(limit.saturating_sub(used.saturating_sub(files)))
 }
 
-/// The number behind a name, in files of a name and a number on each line.
+/// The number after a name, in files with a name and a number on each line.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Why a process or a thread was not made, in words: the kernel says "try again" if the user or the container has as many as it
-/// may have.
+/// Why a process or a thread was not created: the kernel says "try again" if the user or the container has reached its limit.
 pub fn why_not_made(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::WouldBlock => {

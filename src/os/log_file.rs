@@ -1,4 +1,4 @@
-//! A log that grows by whole lines and is rotated by size: `a.log` becomes `a.log.1`, that `a.log.2`, and so on.
+//! A log that grows by whole lines and is rotated by size: `a.log` becomes `a.log.1`, that becomes `a.log.2`, and so on.
 
 use crate::os::files;
 use serde::{Deserialize, Serialize};
@@ -6,19 +6,19 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// How much is kept of one log.
+/// How much of one log is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cap {
     /// A file that would grow beyond this is rotated.
     pub bytes: u64,
-    /// Files in all, the present one among them.
+    /// The number of files, including the current one.
     pub files: usize,
 }
 
 #[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,
-    /// `None` while it could not be opened.
+    /// `None` if it could not be opened.
     open: Option<OpenLog>,
     cap: Cap,
     /// The last write failed.
@@ -32,7 +32,7 @@ struct OpenLog {
 }
 
 impl LogFile {
-    /// It is opened with the first line: where that fails, a later one may find it well.
+    /// The first line opens it: if that fails, a later line tries again.
     pub fn new(path: &Path, cap: Cap) -> LogFile {
         LogFile {
             path: path.to_owned(),
@@ -42,12 +42,12 @@ impl LogFile {
         }
     }
 
-    /// Holds from the next line on.
+    /// Applies from the next line on.
     pub fn set_cap(&mut self, cap: Cap) {
         self.cap = cap;
     }
 
-    /// Adds lines: all of them or, as far as the file system allows, nothing.
+    /// Appends lines: all of them or, as far as the file system allows, none.
     pub fn append(&mut self, lines: &str) -> io::Result<()> {
         let mut open = self.opened()?;
         if self.failed && !files::has_room(&open.file) {
@@ -64,18 +64,21 @@ impl LogFile {
         written
     }
 
-    /// Somebody may have removed it: what is written must be where it is looked for.
+    /// The file may have been removed: lines must go to the file at its path.
     fn opened(&mut self) -> io::Result<OpenLog> {
-        let is_gone = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
-        let gone = self.path.symlink_metadata().is_err_and(is_gone);
-        match self.open.take().filter(|_| !gone) {
+        let there = self.path.symlink_metadata();
+        let is_there = |open: &OpenLog| match &there {
+            Ok(found) => files::identity(&open.file).is_ok_and(|own| own == files::inode(found)),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        };
+        match self.open.take().filter(is_there) {
             Some(open) => Ok(open),
             None => OpenLog::at(&self.path),
         }
     }
 
-    /// Renames, then creates: whoever follows the log knows by the new file that the old one is complete. Where
-    /// that is not possible the old file goes on, since a log that is too long is better than none.
+    /// Renames, then creates: a reader that follows the log knows by the new file that the old one is complete. If that fails,
+    /// the old file continues, since a log that is too long is better than none.
     fn rotate(&self, open: &mut OpenLog) {
         let old = files::rotated(&self.path, 1);
         let moved = files::make_room(&self.path, self.cap.files)
@@ -91,7 +94,7 @@ impl LogFile {
 }
 
 impl OpenLog {
-    /// Without a last line that a crash left half written.
+    /// Without a last line that a crash left incomplete.
     fn at(path: &Path) -> io::Result<OpenLog> {
         let mut file = files::append(path)?;
         files::drop_torn_line(&mut file)?;
@@ -113,6 +116,7 @@ impl OpenLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{FileType, Mode};
     use std::os::unix::fs::PermissionsExt;
 
     const SMALL: Cap = Cap {
@@ -163,6 +167,49 @@ mod tests {
     }
 
     #[test]
+    fn a_link_in_place_of_its_directory_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (logs, elsewhere) = (dir.path().join("logs"), dir.path().join("elsewhere"));
+        for directory in [&logs, &elsewhere] {
+            std::fs::create_dir(directory).unwrap();
+        }
+        let mut log = LogFile::new(&logs.join("a.log"), SMALL);
+        log.append("one\n").unwrap();
+        std::fs::remove_dir_all(&logs).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &logs).unwrap();
+        assert!(log.append("two\n").is_err());
+        assert!(files::save(&logs.join("a.json"), "{}").is_err());
+        assert_eq!(elsewhere.read_dir().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn nothing_is_written_while_something_else_has_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.log");
+        let mut log = LogFile::new(&path, SMALL);
+        log.append("one\n").unwrap();
+        for stand_in in ["fifo", "link", "directory"] {
+            std::fs::remove_file(&path).unwrap();
+            match stand_in {
+                "fifo" => {
+                    rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::RWXU, 0)
+                        .unwrap();
+                }
+                "link" => std::os::unix::fs::symlink(dir.path(), &path).unwrap(),
+                _ => std::fs::create_dir(&path).unwrap(),
+            }
+            assert!(log.append("lost\n").is_err(), "{stand_in}");
+            if stand_in == "directory" {
+                std::fs::remove_dir(&path).unwrap();
+            } else {
+                std::fs::remove_file(&path).unwrap();
+            }
+            log.append("two\n").unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "two\n");
+        }
+    }
+
+    #[test]
     fn a_line_that_is_longer_than_the_cap_stands_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
@@ -182,7 +229,7 @@ mod tests {
     fn where_it_can_not_be_rotated_the_old_file_goes_on() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
-        // A directory stands where the rotated file should go, and nothing can be renamed over it.
+        // A directory is in the place of the rotated file, and nothing can be renamed over it.
         std::fs::create_dir_all(files::rotated(&path, 1).join("full")).unwrap();
         std::fs::create_dir_all(files::rotated(&path, 2).join("full")).unwrap();
         let mut log = LogFile::new(&path, SMALL);

@@ -1,8 +1,9 @@
-//! What the operating system offers: files, paths, sockets, processes, control groups. It names nothing above it but the core.
+//! What the operating system offers: files, paths, sockets, processes, control groups. It depends only on the core.
 
 pub mod allocator;
 pub mod blocking;
 pub mod cgroup;
+pub mod daemon_lock;
 pub mod directory_watch;
 pub mod files;
 pub mod headroom;
@@ -14,6 +15,7 @@ pub mod paths;
 pub mod pause;
 pub mod peer;
 pub mod process_stat;
+pub mod random;
 pub mod real_paths;
 pub mod socket;
 pub mod tcp_peer;

@@ -1,5 +1,5 @@
-//! What a program has received and sent over the network, where the kernel can tell. It counts for each network
-//! namespace and not for each process, so that only a program in a namespace of its own has figures of its own.
+//! A program's network traffic, if the kernel counts it. It counts per network namespace and not per process, so only a program
+//! in its own namespace has its own figures.
 
 use crate::core::model::Traffic;
 
@@ -7,7 +7,7 @@ use crate::core::model::Traffic;
 pub const NOT_COUNTED: &str = "not counted: the kernel counts network traffic for a network namespace, not for a process, and this \
      session shares the daemon's namespace";
 
-/// What was counted in the namespace that a process has for itself; `None` if it shares ours, or is gone.
+/// The traffic of a process's own namespace; `None` if it shares the daemon's, or is gone.
 pub fn traffic_of(pid: u32) -> Option<Traffic> {
     let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
     let (own, ours) = (namespace(&pid.to_string())?, namespace("self")?);

@@ -1,20 +1,19 @@
-//! What a killed shim leaves behind: processes that belong to a slot, with nothing of the slot above them any more.
+//! The orphans of a killed shim: processes that belong to a slot, without any ancestor of the slot.
 //!
-//! While a shim lives, it adopts the orphans of its slot. If it is killed, the kernel gives them to the nearest subreaper
-//! above the shim: the daemon that started it or, if that daemon has ended, the shim's parent since then, or init. So a
-//! process below such a reaper may belong to the slot if it is younger than the killed shim, and if nothing shows that
-//! it came from elsewhere. What a process of the slot can do by itself (wait, fork, begin a session, clear its environment)
-//! changes none of this.
+//! While a shim lives, it adopts the orphans of its slot. If it is killed, the kernel gives them to the nearest subreaper above
+//! the shim: the daemon that started it or, if that daemon has ended, the shim's new parent, or init. So a process below such a
+//! reaper may belong to the slot if it is younger than the killed shim, and if nothing shows another origin. Nothing that a
+//! process of the slot can do by itself (wait, fork, begin a session, clear its environment) changes this.
 
 use super::peer::{Proc, ProcessTable, StatOfPeer};
 use crate::os::process_stat::pids;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Killed shims that are remembered. Beyond this the youngest is forgotten: an older one covers it.
+/// The most killed shims that are kept. Beyond this the youngest is dropped: an older one covers it.
 const MAX_LOST: usize = 256;
 
-/// Of a shim that has not said yet which process it is.
+/// The process id of a shim that has not reported it yet.
 const UNKNOWN: i32 = 0;
 
 const INIT: i32 = 1;
@@ -22,16 +21,16 @@ const INIT: i32 = 1;
 /// How often all processes are listed until none of them ends meanwhile.
 const LISTINGS: usize = 50;
 
-/// A shim of which nobody knows that its whole tree has ended.
+/// A shim whose tree may not have ended completely.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownShim {
     pub slot: String,
     pub pid: i32,
     /// In clock ticks since the machine was started.
     pub started: u64,
-    /// Who gets the orphans of its slot if it is killed.
+    /// The processes that adopt the orphans of its slot if it is killed.
     pub reapers: Vec<i32>,
-    /// The control groups that its tree is in, as /proc/PID/cgroup has them.
+    /// The control groups of its tree, as in /proc/PID/cgroup.
     pub cgroup: Option<Vec<u8>>,
 }
 
@@ -51,7 +50,7 @@ impl KnownShim {
         let ((pid, stat), (above, reaper)) = (child, reaper);
         self.reapers.contains(&above)
             && stat.started >= self.started
-            // A shim begins a session: nothing of its slot is in the session of a process above it.
+            // A shim begins a session: no process of its slot is in the session of an ancestor.
             && stat.session != reaper.session
             && !self.is_older(stat.session, table)
             && table.user(pid).is_none_or(|user| Some(user) == table.user(own_pid()))
@@ -59,11 +58,11 @@ impl KnownShim {
             && !self.is_alive(table)
     }
 
-    /// Whether no process may be this shim's. If one ends while the others are looked at, it may have had a child that was not
-    /// listed yet: then all are listed again.
+    /// Whether certainly no process is this shim's. If one ends during the check, it may have had a child that was not listed
+    /// yet: then all are listed again.
     fn left_nothing(&self, table: &dyn ProcessTable) -> bool {
         for _ in 0..LISTINGS {
-            // Listed before any of them is looked at.
+            // Listed before any of them is checked.
             let listed: Vec<i32> = pids().collect();
             let stats = listed.into_iter().map(|pid| Some((pid, table.stat(pid)?)));
             if let Some(all) = stats.collect::<Option<HashMap<_, _>>>() {
@@ -88,7 +87,7 @@ impl KnownShim {
     }
 }
 
-/// The slot that a process may have been left by, from its ancestors: itself first.
+/// The slot of a killed shim that may have left this process, from its ancestors: itself first.
 pub(super) fn left_by(
     ancestors: &[(i32, StatOfPeer)],
     shims: &[Arc<KnownShim>],
@@ -96,7 +95,7 @@ pub(super) fn left_by(
 ) -> Option<String> {
     ancestors
         .windows(2)
-        // The daemon itself may be younger than a shim that it has taken up.
+        // The daemon itself may be younger than a shim that it has adopted.
         .filter(|pair| pair[0].0 != own_pid())
         .find_map(|pair| {
             shims
@@ -110,7 +109,7 @@ fn own_pid() -> i32 {
     std::process::id().cast_signed()
 }
 
-/// The shims of a daemon, from before their start until their trees have ended. One that was killed stays.
+/// The shims of a daemon, from before their start until their trees have ended. A killed one stays.
 #[derive(Debug, Clone, Default)]
 pub struct Shims {
     known: Arc<Mutex<Vec<Arc<KnownShim>>>>,
@@ -142,7 +141,7 @@ impl Shims {
     pub fn joined(&self, slot: &str, pid: u32) {
         let (pid, table) = (pid.cast_signed(), Proc::default());
         let Some(stat) = table.stat(pid) else {
-            // It was killed already: what `begins` has noted stays.
+            // It was already killed: the entry from `begins` stays.
             return;
         };
         let shim = KnownShim {
@@ -161,12 +160,12 @@ impl Shims {
         known.push(Arc::new(shim));
     }
 
-    /// It has said that nothing of its tree is left.
+    /// It has reported that nothing of its tree is left.
     pub fn ended(&self, pid: u32) {
         self.known().retain(|shim| shim.pid != pid.cast_signed());
     }
 
-    /// Forgets the killed shims of which nothing can be left: no process that runs now may be theirs.
+    /// Drops the killed shims without remaining processes: no running process may be theirs.
     pub fn settle(&self) {
         let table = Proc::default();
         let is_over = |shim: &KnownShim| {
@@ -199,7 +198,7 @@ fn forget_youngest(known: &mut Vec<Arc<KnownShim>>, table: &dyn ProcessTable) {
     }
 }
 
-/// The kernel counts in hundredths of a second, as `started` does. Without /proc nobody's origin can be told anyway.
+/// The kernel counts in hundredths of a second, like `started`. Without /proc no origin is known anyway.
 fn now_in_ticks() -> u64 {
     let uptime = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
     let digits = uptime
@@ -238,7 +237,7 @@ mod tests {
         }
 
         fn user(&self, pid: i32) -> Option<u32> {
-            // This process stands for the daemon.
+            // This process represents the daemon.
             let pid = if pid == own_pid() { DAEMON } else { pid };
             self.0.get(&pid).map(|process| process.user)
         }
@@ -284,7 +283,7 @@ mod tests {
         })
     }
 
-    /// Whether process 60, and so its child 61, may be left by the shim.
+    /// Whether process 60, and so its child 61, may come from the shim.
     fn is_suspected(mut table: Table, shim: &Arc<KnownShim>, suspect: Process) -> bool {
         table.0.insert(60, suspect);
         let mut ancestors = vec![(61, process(60, 61, 900).stat)];
@@ -298,7 +297,7 @@ mod tests {
         left_by(&ancestors, std::slice::from_ref(shim), &table).is_some()
     }
 
-    /// What a process of the slot can make of itself: a session of its own or the slot's, at any time since the start.
+    /// What a process of the slot can make of itself: its own session or the slot's, at any time since the start.
     #[test]
     fn nothing_that_a_process_does_by_itself_takes_it_out() {
         for reaper in [DAEMON, 1] {
@@ -315,7 +314,7 @@ mod tests {
         }
     }
 
-    /// Each row has one thing that no process of the slot can have.
+    /// Each row has one property that no process of the slot can have.
     #[test]
     fn whoever_came_from_elsewhere_is_not_suspected() {
         let root = Process {

@@ -1,22 +1,21 @@
-//! What waits until a client reads it: shared bytes in a queue, bounded in bytes for each client and for all together.
+//! Output queues for clients: shared bytes, bounded per client and for all clients together.
 //!
-//! Each client has [`OWN`] bytes for itself, so that nobody keeps a short answer from anybody. What is more comes from
-//! an allowance that all clients have in common; whoever gets nothing there waits, is refused or is shown something
-//! shorter, as suits it.
+//! Each client has [`OWN`] bytes for itself, so that no client can prevent another's short answer. More than that comes from a
+//! budget that it shares with others; a client that gets nothing there waits, is refused or gets something shorter, as suits it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::{Mutex as Turns, Notify};
 use tokio_util::bytes::Bytes;
 
-/// Bytes that each client may have in its queue, whatever the others have.
+/// Bytes that each client may always have in its queue.
 pub const OWN: usize = 32 << 10;
 /// Bytes that all clients together may have beyond that.
 const COMMON: usize = 24 << 20;
-/// What a piece costs beside its bytes.
+/// The overhead of a piece.
 const APART: usize = 128;
 
-/// The allowance that all clients have in common.
+/// The common allowance of all clients.
 #[derive(Debug, Clone)]
 pub struct Budget(Arc<Common>);
 
@@ -25,6 +24,10 @@ struct Common {
     lent: Mutex<usize>,
     bound: usize,
     given_back: Notify,
+    /// Those who wait for a loan, in the order in which they came.
+    turns: Turns<()>,
+    /// What is lent here is lent there too.
+    wider: Option<Budget>,
 }
 
 impl Default for Budget {
@@ -34,12 +37,49 @@ impl Default for Budget {
 }
 
 impl Budget {
-    fn new(bound: usize) -> Budget {
+    pub fn new(bound: usize) -> Budget {
+        Budget::made(bound, None)
+    }
+
+    /// A part of this budget, with a bound of its own.
+    pub fn within(&self, bound: usize) -> Budget {
+        Budget::made(bound, Some(self.clone()))
+    }
+
+    fn made(bound: usize, wider: Option<Budget>) -> Budget {
         Budget(Arc::new(Common {
             lent: Mutex::new(0),
             bound,
             given_back: Notify::new(),
+            turns: Turns::new(()),
+            wider,
         }))
+    }
+
+    pub fn bound(&self) -> usize {
+        self.0.bound
+    }
+
+    /// Waits for a loan, behind those who came before. More than the bound is the whole of it.
+    pub async fn lend_in_turn(&self, bytes: usize) -> Loan {
+        let (mut loan, bytes) = (self.loan(), bytes.min(self.bound()));
+        let _turn = self.0.turns.lock().await;
+        loop {
+            let mut returned = std::pin::pin!(self.widest().given_back.notified());
+            returned.as_mut().enable();
+            if loan.resize(bytes) {
+                return loan;
+            }
+            returned.await;
+        }
+    }
+
+    /// The one in which each return is seen.
+    fn widest(&self) -> &Common {
+        match &self.0.wider {
+            Some(wider) => wider.widest(),
+            None => &self.0,
+        }
     }
 
     /// A queue for one more client.
@@ -53,13 +93,33 @@ impl Budget {
         (Outbox { share, queue }, Unread(unread))
     }
 
+    /// A loan of nothing yet.
+    pub fn loan(&self) -> Loan {
+        Loan {
+            budget: self.clone(),
+            bytes: 0,
+        }
+    }
+
+    /// Whether somebody has a queue or a loan of it.
+    pub fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     fn lent(&self) -> MutexGuard<'_, usize> {
         self.0.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn has(&self, bytes: usize) -> bool {
+        let wider = self.0.wider.as_ref();
+        *self.lent() + bytes <= self.0.bound && wider.is_none_or(|wider| wider.has(bytes))
+    }
+
     fn lend(&self, bytes: usize) -> bool {
         let mut lent = self.lent();
-        let is_enough = *lent + bytes <= self.0.bound;
+        let wider = self.0.wider.as_ref();
+        let is_enough =
+            *lent + bytes <= self.0.bound && wider.is_none_or(|wider| wider.lend(bytes));
         *lent += if is_enough { bytes } else { 0 };
         is_enough
     }
@@ -67,12 +127,40 @@ impl Budget {
     fn take_back(&self, bytes: usize) {
         if bytes > 0 {
             *self.lent() -= bytes;
-            self.0.given_back.notify_waiters();
+            match &self.0.wider {
+                Some(wider) => wider.take_back(bytes),
+                None => self.0.given_back.notify_waiters(),
+            }
         }
     }
 }
 
-/// What one client has in its queue.
+/// Bytes that somebody holds outside of a queue.
+#[derive(Debug)]
+pub struct Loan {
+    budget: Budget,
+    bytes: usize,
+}
+
+impl Loan {
+    /// Takes what is missing, or gives back what is too much. `false` says that there is not enough; then nothing changes.
+    pub fn resize(&mut self, bytes: usize) -> bool {
+        if bytes > self.bytes && !self.budget.lend(bytes - self.bytes) {
+            return false;
+        }
+        self.budget.take_back(self.bytes.saturating_sub(bytes));
+        self.bytes = bytes;
+        true
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.budget.take_back(self.bytes);
+    }
+}
+
+/// The queue usage of one client.
 #[derive(Debug)]
 struct Share {
     budget: Budget,
@@ -85,8 +173,8 @@ impl Share {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Room for one more piece, with at most `most` in the queue. An empty queue takes a piece of any size that the
-    /// common allowance has.
+    /// Room for one more piece, with at most `most` in the queue. An empty queue accepts a piece of any size that the common
+    /// allowance has.
     fn take(self: &Arc<Share>, bytes: usize, most: usize) -> Option<HeldBytes> {
         let mut used = self.used();
         let wanted = *used + bytes;
@@ -126,7 +214,7 @@ impl Drop for HeldBytes {
     }
 }
 
-/// A piece in the queue. Its room falls free when it is dropped.
+/// A piece in the queue. Its room is freed when it is dropped.
 #[derive(Debug)]
 pub struct OutboxPiece {
     pub bytes: Bytes,
@@ -144,10 +232,10 @@ pub struct Outbox {
 #[derive(Debug)]
 pub struct OutboxGone;
 
-/// Why a piece was not taken.
+/// Why a piece was not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// There is no room for it now.
+    /// There is no room at the moment.
     NoRoom,
     Gone,
 }
@@ -158,7 +246,7 @@ impl Outbox {
         let bytes = bytes.into();
         loop {
             let own = self.share.given_back.notified();
-            let common = self.share.budget.0.given_back.notified();
+            let common = self.share.budget.widest().given_back.notified();
             let (mut own, mut common) = (std::pin::pin!(own), std::pin::pin!(common));
             own.as_mut().enable();
             common.as_mut().enable();
@@ -175,7 +263,7 @@ impl Outbox {
         }
     }
 
-    /// Takes it now or not at all; the queue has `most` bytes at the end, unless it was empty.
+    /// Accepts it now or not at all; the queue then has at most `most` bytes, unless it was empty.
     pub fn try_send(&self, bytes: Bytes, most: usize) -> Result<(), Refused> {
         let held = self.share.take(bytes.len() + APART, most);
         let held = held.ok_or(Refused::NoRoom)?;
@@ -187,14 +275,36 @@ impl Outbox {
     pub fn waiting(&self) -> usize {
         *self.share.used()
     }
+
+    /// Returns when the client has read all but what it may always have in its queue and there is room for so many bytes
+    /// more, or when it has gone.
+    pub async fn drained(&self, bytes: usize) {
+        let Share {
+            budget, given_back, ..
+        } = &*self.share;
+        loop {
+            let mut read = std::pin::pin!(given_back.notified());
+            let mut by_others = std::pin::pin!(budget.widest().given_back.notified());
+            read.as_mut().enable();
+            by_others.as_mut().enable();
+            if self.waiting() <= OWN && budget.has(bytes.min(budget.bound())) {
+                return;
+            }
+            tokio::select! {
+                () = read => {}
+                () = by_others => {}
+                () = self.queue.closed() => return,
+            }
+        }
+    }
 }
 
-/// The reading end of a client's queue.
+/// The receiving end of a client's queue.
 #[derive(Debug)]
 pub struct Unread(UnboundedReceiver<OutboxPiece>);
 
 impl Unread {
-    /// `None` when nobody can send any more.
+    /// `None` when all senders are gone.
     pub async fn next(&mut self) -> Option<OutboxPiece> {
         self.0.recv().await
     }
@@ -288,6 +398,36 @@ mod tests {
         tokio::task::yield_now().await;
         drop(unread);
         assert!(waiting.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_part_of_a_budget_lends_in_turn_and_never_more_than_the_whole() {
+        let whole = Budget::new(10);
+        let (one, two) = (whole.within(6), whole.within(6));
+        let first = one.lend_in_turn(100).await;
+        assert_eq!((first.bytes, *whole.lent()), (6, 6));
+        let small = two.lend_in_turn(4).await;
+        // All is lent: a large one waits, and a small one of the same part waits behind it.
+        let large = tokio::spawn({
+            let two = two.clone();
+            async move { two.lend_in_turn(6).await }
+        });
+        tokio::task::yield_now().await;
+        let behind = tokio::spawn({
+            let two = two.clone();
+            async move { two.lend_in_turn(1).await }
+        });
+        tokio::task::yield_now().await;
+        drop(small);
+        tokio::task::yield_now().await;
+        assert!(!large.is_finished() && !behind.is_finished());
+        drop(first);
+        let large = large.await.unwrap();
+        tokio::task::yield_now().await;
+        assert!(!behind.is_finished(), "the part has a bound of its own");
+        drop(large);
+        drop(behind.await.unwrap());
+        assert_eq!((*whole.lent(), *two.lent()), (0, 0));
     }
 
     #[test]

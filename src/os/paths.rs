@@ -1,6 +1,7 @@
-//! Where things are: the configuration, sockets, locks, state. What the environment says is read once,
-//! by [`Env::of_process`], and passed in.
+//! The paths of the configuration, sockets, locks and state. The environment is read once, by [`Env::of_process`], and passed as
+//! a value.
 
+use crate::core::text::hex;
 use crate::core::text::quoting::quoted;
 use crate::os::trusted_file::{Exposed, FileFault, Trusted, check_place};
 use etcetera::BaseStrategy;
@@ -12,21 +13,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
-/// What of the process's environment decides where things are.
+/// The parts of the process's environment that decide on paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Env {
-    /// `$XDG_CONFIG_HOME` or `~/.config`; nothing where there is no home directory either.
+    /// `$XDG_CONFIG_HOME` or `~/.config`; `None` if there is no home directory either.
     pub config_home: Option<PathBuf>,
     /// `$XDG_STATE_HOME` or `~/.local/state`.
     pub state_home: Option<PathBuf>,
     /// `$XDG_DATA_HOME` or `~/.local/share`.
     pub data_home: Option<PathBuf>,
-    /// `$XDG_RUNTIME_DIR`, where it is a directory at the start: one that appears later moves no socket.
+    /// `$XDG_RUNTIME_DIR`, if it is a directory at the start: one that appears later does not move a socket.
     pub runtime_home: Option<PathBuf>,
     /// `$MISSIOND_CONFIG`.
     pub config: Option<PathBuf>,
-    /// The socket that the person names, by flag or by `$MISSIOND_SOCKET`: a daemon that is started listens there,
-    /// whatever its config says. Only the command line sets it.
+    /// The socket that the user names, by flag or by `$MISSIOND_SOCKET`: a daemon that is started listens there, whatever its
+    /// config says. Only the command line sets it.
     pub socket: Option<PathBuf>,
     pub cwd: PathBuf,
 }
@@ -36,7 +37,7 @@ pub enum PathError {
     #[error("{}", no_config(.wanted, .here.as_deref()))]
     NoConfig {
         wanted: PathBuf,
-        /// A slots.toml in the current directory, which is not used unasked.
+        /// A slots.toml in the current directory, which is never used without a request.
         here: Option<PathBuf>,
     },
     #[error("no home directory is known: set $HOME, or $XDG_CONFIG_HOME and $XDG_STATE_HOME")]
@@ -84,7 +85,7 @@ fn no_config(wanted: &Path, here: Option<&Path>) -> String {
 /// `sun_path` has 108 bytes on Linux, the last of them a NUL.
 pub const MAX_SOCKET: usize = 107;
 
-/// What to do about a directory above that is not missiond's own: what else needs it can't be known.
+/// What to do about a parent directory that is not missiond's own: other programs may need it as it is.
 const ELSEWHERE: &str =
     "name a directory that lies where only you can write, such as with $XDG_STATE_HOME";
 
@@ -110,8 +111,8 @@ impl Env {
         }
     }
 
-    /// `-c`, else `$MISSIOND_CONFIG`, else the one in the user's configuration directory; never the one
-    /// that happens to lie in the current directory.
+    /// `-c`, otherwise `$MISSIOND_CONFIG`, otherwise the one in the user's configuration directory; never one in the current
+    /// directory.
     pub fn config_file(&self, given: Option<&Path>) -> Result<PathBuf, PathError> {
         if let Some(named) = given.or(self.config.as_deref()) {
             return Ok(named.to_owned());
@@ -125,25 +126,25 @@ impl Env {
         Err(PathError::NoConfig { wanted, here })
     }
 
-    /// Where the user's configuration is.
+    /// The user's configuration directory.
     pub fn config_dir(&self) -> Result<PathBuf, PathError> {
         let home = self.config_home.as_ref().ok_or(PathError::NoHome)?;
         Ok(home.join(APP))
     }
 
-    /// Where what must outlive a reboot is.
+    /// The directory of data that must survive a reboot.
     pub fn state_dir(&self) -> Result<PathBuf, PathError> {
         let home = self.state_home.as_ref().ok_or(PathError::NoHome)?;
         Ok(home.join(APP))
     }
 
-    /// Where what the slots work on is.
+    /// The directory of the data that slots work on.
     pub fn data_dir(&self) -> Result<PathBuf, PathError> {
         let home = self.data_home.as_ref().ok_or(PathError::NoHome)?;
         Ok(home.join(APP))
     }
 
-    /// Whether a directory is missiond's own, and not one that the user keeps other things in.
+    /// Whether a directory is missiond's own, and not one with other things of the user.
     fn owns(&self, dir: &Path) -> bool {
         let own = [
             self.config_dir(),
@@ -156,13 +157,13 @@ impl Env {
         straight(dir) && own.iter().flatten().any(below)
     }
 
-    /// The command that closes a directory to other users. There is none for a directory that is not missiond's own:
-    /// what else needs it can't be known.
+    /// The command that closes a directory to other users; `None` for a directory that is not missiond's own: other programs may
+    /// need it as it is.
     pub fn close_to_others(&self, dir: &Path) -> Option<String> {
         self.change_mode("700", dir)
     }
 
-    /// The same, where others may go on reading it.
+    /// The same, but others may still read it.
     pub fn close_to_writers(&self, dir: &Path) -> Option<String> {
         self.change_mode("go-w", dir)
     }
@@ -172,7 +173,7 @@ impl Env {
         self.owns(dir).then(|| format!("chmod {mode} {shown}"))
     }
 
-    /// Where sockets and locks are: in the session's runtime directory, else under the state directory.
+    /// The directory of sockets and locks: in the session's runtime directory, otherwise under the state directory.
     pub fn runtime_dir(&self) -> Result<PathBuf, PathError> {
         match &self.runtime_home {
             Some(dir) => Ok(dir.join(APP)),
@@ -184,8 +185,8 @@ impl Env {
         Ok(self.state_dir()?.join("run"))
     }
 
-    /// Where the shim of a slot listens. The names are hashed where the path would be too long; if the directory alone
-    /// is, [`crate::os::socket::Address`] helps.
+    /// The socket of a slot's shim. The names are hashed if the path would be too long; if the directory alone is too long,
+    /// [`crate::os::socket::Address`] helps.
     pub fn shim_socket(&self, daemon: &str, slot: &str) -> Result<PathBuf, PathError> {
         let dir = self.runtime_dir()?.join("shims");
         // No name has a dot in it, so no two pairs share a file.
@@ -194,8 +195,7 @@ impl Env {
         Ok(fitting(dir.join(format!("{names}.sock"))).unwrap_or_else(|_| hashed()))
     }
 
-    /// The slots of a daemon that have a shim's socket, whether a shim listens or not; those with a hashed name can't
-    /// be told.
+    /// The slots of a daemon with a shim's socket, whether or not a shim listens; those with a hashed name are unknown.
     pub fn slots_with_shims(&self, daemon: &str) -> Vec<String> {
         let dir = self.runtime_dir().map(|dir| dir.join("shims")).ok();
         let entries = dir.and_then(|dir| fs::read_dir(dir).ok());
@@ -209,8 +209,8 @@ impl Env {
             .collect()
     }
 
-    /// The sockets of all daemons, whether they answer or not: also of one that was started from a place with no
-    /// runtime directory, such as a cron job.
+    /// The sockets of all daemons, whether or not they answer: also of one that was started without a runtime directory, such as
+    /// from a cron job.
     pub fn all_sockets(&self) -> Vec<PathBuf> {
         let is_socket = |path: &PathBuf| {
             let found = fs::symlink_metadata(path);
@@ -226,7 +226,7 @@ impl Env {
             .collect()
     }
 
-    /// The locks of all daemons, whether they are held or not.
+    /// The locks of all daemons, whether or not they are held.
     pub fn all_locks(&self) -> Vec<PathBuf> {
         let dir = self.state_dir();
         dir.map_or_else(|_| Vec::new(), |dir| files_in(&dir, "lock"))
@@ -241,7 +241,7 @@ fn files_in(dir: &Path, ending: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A path that a socket can have.
+/// Checks that the path fits into a socket address.
 pub fn fitting(socket: PathBuf) -> Result<PathBuf, PathError> {
     match socket.as_os_str().as_bytes().len() {
         0..=MAX_SOCKET => Ok(socket),
@@ -249,17 +249,17 @@ pub fn fitting(socket: PathBuf) -> Result<PathBuf, PathError> {
     }
 }
 
-/// 64 bits: short enough for a path, and two slots of one user never meet.
+/// 64 bits: short enough for a path, and no collisions between the slots of one user.
 fn short_hash(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex::encode(&Sha256::digest(text.as_bytes())[..8])
 }
 
-/// Makes the directory if it is not there, and sees to it that nobody else can reach into it.
+/// Creates the directory if it is missing, and ensures that no other user can access it. Nothing is created in a place where
+/// others could replace it.
 pub fn ensure_private_dir(dir: &Path) -> Result<(), PathError> {
+    if dir.symlink_metadata().is_err() {
+        check_place_of(dir)?;
+    }
     match DirBuilder::new().mode(0o700).recursive(true).create(dir) {
         Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
             let dir = dir.to_owned();
@@ -269,7 +269,7 @@ pub fn ensure_private_dir(dir: &Path) -> Result<(), PathError> {
     }
 }
 
-/// The same without making it: one that is not there is no fault.
+/// The same without creating it: a missing one is not an error.
 pub fn check_private_dir(dir: &Path) -> Result<(), PathError> {
     match fs::symlink_metadata(dir) {
         Ok(found) => check_private(dir, &found),
@@ -299,7 +299,11 @@ fn check_private(dir: &Path, found: &fs::Metadata) -> Result<(), PathError> {
         let fix = fix.unwrap_or_else(|| "name a directory that is yours alone".to_owned());
         return Err(PathError::OpenToOthers { dir, mode, fix });
     }
-    check_place(&dir, &Trusted::of_process()).map_err(|exposed| {
+    check_place_of(&dir)
+}
+
+fn check_place_of(dir: &Path) -> Result<(), PathError> {
+    check_place(dir, &Trusted::of_process()).map_err(|exposed| {
         let fix = match &exposed {
             Exposed::Above {
                 at,
@@ -310,7 +314,7 @@ fn check_private(dir: &Path, found: &fs::Metadata) -> Result<(), PathError> {
         };
         PathError::Replaceable {
             fix: fix.unwrap_or_else(|| ELSEWHERE.to_owned()),
-            dir,
+            dir: dir.to_owned(),
             exposed,
         }
     })
@@ -328,7 +332,7 @@ mod tests {
         env: Env,
     }
 
-    /// A user with a home of its own.
+    /// A user with a home directory.
     fn place() -> Place {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
@@ -429,7 +433,7 @@ mod tests {
             fs::create_dir(at(name).join("mine")).unwrap();
             mode(name, its_mode);
             symlink(at(name).join("mine"), at(&format!("{name}-link"))).unwrap();
-            // Straight, deeper, and through a link to a directory above it.
+            // Direct, deeper, and through a link to a parent directory.
             for dir in [
                 at(name).join("state"),
                 at(name).join("mine/a/b"),
@@ -446,7 +450,7 @@ mod tests {
         }
     }
 
-    /// What a fix may change, and what it must leave alone.
+    /// What a fix may change, and what it must not touch.
     #[test]
     fn a_command_changes_no_directory_but_missionds_own() {
         let place = place();

@@ -1,11 +1,10 @@
-//! Named moments at which the daemon can be held, so that races can be tested: whatever may come between two
-//! steps can then be made to come there. Off unless the daemon's environment has
-//! `MISSIOND_PAUSE=<moment>:<path of a named pipe>`.
+//! Named moments at which the daemon can be paused, to test races: a test can then put any event between two steps. Off unless
+//! the daemon's environment has `MISSIOND_PAUSE=<moment>:<path of a named pipe>`.
 //!
-//! At the moment the daemon's task opens the pipe for reading, which waits for somebody who opens it for writing,
-//! and goes on when that one closes it. Where there is no pipe at the path (any more), nothing is waited for.
+//! At the moment the daemon's task opens the pipe for reading, which waits for a writer, and continues when the writer closes it.
+//! If there is no pipe at the path (any more), it does not wait.
 //!
-//! In the same way a debug build panics, at a moment that is made for that, for as long as there is a file at the path.
+//! In the same way a debug build panics at a given moment, as long as there is a file at the path.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,23 +15,23 @@ const VARIABLE: &str = "MISSIOND_PAUSE";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// A key was decided on by what the screen showed; nothing is written down.
+    /// A key was decided from the screen; nothing is recorded yet.
     Decided,
-    /// The key is in the audit, and not yet pressed.
+    /// The key is in the audit, and not pressed yet.
     Audited,
-    /// The key is with the shim, and nobody has been told what came of it.
+    /// The shim has the key, and no client has the result yet.
     Pressed,
-    /// A program has ended, and the next one is not yet started.
+    /// A program has ended, and the next one is not started yet.
     BeforeStart,
-    /// The daemon's socket is there, and nobody answers at it yet.
+    /// The daemon's socket exists, and nobody answers there yet.
     Bound,
-    /// A client has asked for something.
+    /// A client has made a request.
     Asked,
-    /// Something was read from the keyboard of an attached terminal, by the thread that reads it.
+    /// The reading thread has read from the keyboard of an attached terminal.
     KeyRead,
-    /// It was brought to the one task of `attach`.
+    /// The single task of `attach` has got it.
     KeyTaken,
-    /// Something is about to be shown on an attached terminal, by the thread that writes to it.
+    /// The writing thread is about to write to an attached terminal.
     BeforeShown,
 }
 
@@ -60,18 +59,18 @@ fn wanted(moment: Moment) -> Option<&'static Path> {
     (name == moment.name()).then_some(path)
 }
 
-/// Panics here if it was told to.
+/// Panics here if the environment says so.
 pub fn fault(moment: Moment) {
     if cfg!(debug_assertions) && wanted(moment).is_some_and(Path::exists) {
         panic!("told to at {}", moment.name());
     }
 }
 
-/// Waits here if the daemon was told to.
+/// Pauses here if the environment says so.
 pub async fn at(moment: Moment) {
     if let Some(pipe) = wanted(moment) {
         tracing::warn!("held at {}", moment.name());
-        // Opening waits as well, so both are for a thread that may wait.
+        // Opening blocks as well, so both run on a blocking thread.
         let held = tokio::task::spawn_blocking(move || {
             File::open(pipe).and_then(|mut file| file.read_to_end(&mut Vec::new()))
         });

@@ -1,9 +1,9 @@
-//! Who is at the other end of a connection: somebody outside, or something that a slot runs.
+//! The origin of a connection: a process outside all slots, or one that a slot runs.
 //!
-//! The kernel names the process that connected; its ancestors are looked up in /proc. A shim adopts the orphans
-//! of its slot, so that a tool can't leave its slot by losing its parents; what a killed shim leaves is known by where
-//! the kernel puts it ([`super::orphans`]). This is a tripwire, not a wall: a program of the same user can have itself
-//! started by somebody else.
+//! The kernel names the process that connected; its ancestors are looked up in /proc. A shim adopts the orphans of its slot, so a
+//! tool can't leave its slot by losing its parents; the orphans of a killed shim are recognised by the place that the kernel
+//! gives them ([`super::orphans`]). This detects accidents and simple attacks, but it is not a security boundary: a program of
+//! the same user can have itself started by another process.
 
 use super::orphans::{self, KnownShim};
 use crate::core::model::Person;
@@ -23,7 +23,7 @@ pub struct Peer {
     pub pid: Option<i32>,
     pub uid: u32,
     pub origin: PeerOrigin,
-    /// What it says that it is.
+    /// The name that it gives itself.
     pub via: String,
 }
 
@@ -45,7 +45,7 @@ impl Peer {
         }
     }
 
-    /// An answer as this client gets it: a slot does not learn another one's secrets.
+    /// The answer for this client: a slot does not get another slot's secrets.
     pub fn may_see(&self, answer: Value) -> Value {
         match self.origin {
             PeerOrigin::Outside => answer,
@@ -55,7 +55,7 @@ impl Peer {
             | PeerOrigin::Untold
             | PeerOrigin::Unseen(_) => {
                 let mut masked = secrets::mask_json(&answer);
-                // In digits nothing can be masked; the text beside them is enough.
+                // Hex can't be masked; the text beside it is enough.
                 masked.as_object_mut().map(|answer| answer.remove("hex"));
                 masked
             }
@@ -65,61 +65,61 @@ impl Peer {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PeerOrigin {
-    /// No slot is above it: a person, or a program that a person started.
+    /// It is outside all slots: a person, or a program that a person started.
     Outside,
     /// It runs inside this slot.
     Slot(String),
-    /// It may be what the killed shim of this slot has left.
+    /// It may be an orphan of this slot's killed shim.
     Left(String),
-    /// The daemon runs it outside of all slots, such as the command of `[notify]`.
+    /// The daemon runs it outside all slots, such as the command of `[notify]`.
     Daemon,
-    /// It was gone before it could be looked up, or is not to be seen from here.
+    /// It was gone before it could be looked up, or is not visible from here.
     Untold,
-    /// Nothing could be looked up, for this reason: the daemon is short of something.
+    /// The look-up failed, for this reason: the daemon lacks a resource.
     Unseen(String),
 }
 
-/// In the environment of what the daemon runs outside of its slots: the daemon's socket.
+/// In the environment of programs that the daemon runs outside its slots: the daemon's socket.
 pub const RUN_BY: &str = "MISSIOND_RUN_BY";
 
-/// By what the processes of a daemon's slots are known.
+/// What identifies the processes of a daemon's slots.
 #[derive(Debug, Default)]
 pub struct PeerMarks {
     /// Shims and the programs in them.
     pub pids: HashMap<i32, String>,
-    /// `MISSIOND_SOCKET` of this daemon's slots. A slot that is just being started has no known shim yet, and
-    /// one whose shim was killed has none any more: what they run still has the slot's environment.
+    /// `MISSIOND_SOCKET` of this daemon's slots. A slot that is just being started has no known shim yet, and one whose shim was
+    /// killed has none any more: their processes still have the slot's environment.
     pub socket: String,
     /// The name of the control groups of this daemon's slots.
     pub group: Option<String>,
-    /// Shims that have not said that their trees have ended, the killed ones among them.
+    /// Shims that have not reported the end of their trees, including killed ones.
     pub shims: Vec<Arc<KnownShim>>,
-    /// The daemon's process, unless another program runs in it too. It adopts what is orphaned below it: nothing leaves it
-    /// by losing its parents.
+    /// The daemon's process, unless another program runs in it too. It adopts the orphans below it: nothing leaves it by losing
+    /// its parents.
     pub daemon: Option<i32>,
 }
 
-/// Where processes are looked up.
+/// A source of process data.
 pub trait ProcessTable {
     fn stat(&self, pid: i32) -> Option<StatOfPeer>;
-    /// The environment that it was started with, `NAME=value` with NUL between them.
+    /// The environment that it was started with, `NAME=value` separated by NUL.
     fn environment(&self, pid: i32) -> Option<Vec<u8>>;
     /// The real user, which a program with the set-user-ID bit does not change.
     fn user(&self, pid: i32) -> Option<u32>;
-    /// The control groups that it is in, as the kernel writes them.
+    /// Its control groups, as the kernel writes them.
     fn cgroup(&self, pid: i32) -> Option<Vec<u8>>;
-    /// Why something was not to be had that is there.
+    /// Why existing data could not be read.
     fn fault(&self) -> Option<String>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatOfPeer {
-    /// 0 where there is none.
+    /// 0 if there is none.
     pub parent: i32,
-    /// In clock ticks since the machine was started: with the id, this names a process for good.
+    /// In clock ticks since the machine was started: together with the id, this identifies a process.
     pub started: u64,
     pub session: i32,
-    /// Only its entry is left, until its parent has waited for it.
+    /// It has ended, and its parent has not waited for it yet.
     pub has_ended: bool,
 }
 
@@ -148,7 +148,7 @@ impl Proc {
         read.map_err(|error| self.note(&error)).ok()
     }
 
-    /// One that has ended and one of another user are ordinary.
+    /// A process that has ended and one of another user are ordinary.
     fn note(&self, error: &io::Error) {
         let is_gone = error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error());
         let ordinary = [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied];
@@ -182,12 +182,12 @@ impl ProcessTable for Proc {
     }
 }
 
-/// A parent that ends while we walk up sends us back to the start; that happens once, not for ever.
+/// If an ancestor ends during the walk, it starts again, at most this often.
 const TRIES: usize = 5;
-/// More generations than any machine has between a process and its first.
+/// More generations than any machine has between a process and its first ancestor.
 const MAX_GENERATIONS: usize = 4096;
 
-/// Where this process belongs.
+/// The origin of this process.
 pub fn origin(pid: Option<i32>, marks: &PeerMarks, table: &dyn ProcessTable) -> PeerOrigin {
     let Some(pid) = pid.filter(|pid| *pid > 0) else {
         return PeerOrigin::Untold;
@@ -201,7 +201,7 @@ pub fn origin(pid: Option<i32>, marks: &PeerMarks, table: &dyn ProcessTable) -> 
     }
 }
 
-/// `None` where the line of ancestors changed under us.
+/// `None` if the line of ancestors changed during the walk.
 fn walk_up(pid: i32, marks: &PeerMarks, table: &dyn ProcessTable) -> Option<PeerOrigin> {
     let first = table.stat(pid)?;
     let mut ancestors = vec![(pid, first)];
@@ -220,7 +220,7 @@ fn walk_up(pid: i32, marks: &PeerMarks, table: &dyn ProcessTable) -> Option<Peer
         ancestors.push((stat.parent, table.stat(stat.parent)?));
     }
     let left = orphans::left_by(&ancestors, &marks.shims, table);
-    // Only one that is still the same process has told us its own ancestors.
+    // Only the same, unchanged process has shown its own ancestors.
     (table.stat(pid)? == first).then_some(match left {
         Some(slot) => PeerOrigin::Left(slot),
         None if is_daemons => PeerOrigin::Daemon,
@@ -233,7 +233,7 @@ impl PeerMarks {
         if let Some(slot) = self.pids.get(&pid) {
             return Some(slot.clone());
         }
-        // The environment of another user's process is not to be seen; then its ancestors tell.
+        // The environment of another user's process is not visible; then its ancestors decide.
         let environment = table.environment(pid).unwrap_or_default();
         let by_environment = slot_in(&environment, &self.socket);
         let group = || self.group.as_deref().zip(table.cgroup(pid));
@@ -321,10 +321,10 @@ mod tests {
             (62, 61, ""),
             // Inside a slot of another daemon.
             (70, 1, "MISSIOND_SLOT=coder MISSIOND_SOCKET=/run/b.sock"),
-            // Its parent has ended, or is not to be seen.
+            // Its parent has ended, or is not visible.
             (80, 79, ""),
             (90, 1, ""),
-            // What the daemon runs, as its child and as one that has lost its parents and kept its environment.
+            // What the daemon runs, as its child and as an orphan that has kept its environment.
             (91, 90, ""),
             (92, 91, ""),
             (93, 1, "MISSIOND_RUN_BY=/run/a.sock"),
@@ -373,7 +373,7 @@ mod tests {
         );
     }
 
-    /// Processes of which nothing can be read but who their parents are.
+    /// Processes of which only the parents can be read.
     struct Bare<F> {
         /// The parent of a process, and when it started.
         parent_and_start: F,

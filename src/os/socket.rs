@@ -1,4 +1,4 @@
-//! Addresses of unix sockets whose path is longer than an address can hold.
+//! Addresses of unix sockets whose path is too long for an address.
 
 use crate::os::paths::MAX_SOCKET;
 use rustix::fs::{Mode, OFlags};
@@ -7,11 +7,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Where to bind or to connect to reach the socket at a path; good for as long as this lives.
+/// The address to bind or connect for a socket at a path; valid as long as this value lives.
 #[derive(Debug)]
 pub struct Address {
     path: PathBuf,
-    /// What a path that is too long is shortened by.
+    /// The open directory that shortens a path that is too long.
     _directory: Option<OwnedFd>,
 }
 

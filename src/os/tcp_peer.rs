@@ -1,22 +1,22 @@
-//! Who is at the other end of a TCP connection on this machine. The kernel's table of connections names the user and the
-//! socket's number; the processes that have this socket open are found in /proc.
+//! The origin of a TCP connection on this machine. The kernel's table of connections names the user and the socket's inode; the
+//! processes that have this socket open are found in /proc.
 
 use rustix::process::getuid;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// The other end of a connection: its user, and every process of ours that has it open.
+/// The other end of a connection: its user, and every process of this user that has it open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcpPeer {
     pub uid: u32,
-    /// Empty if no process of this user has it open, such as one that has ended.
+    /// Empty if no process of this user has it open, for example because it has ended.
     pub pids: Vec<i32>,
 }
 
 impl TcpPeer {
-    /// `ours` and `theirs` are the addresses of the connection as the server has them. `None` if the kernel does not
-    /// list the other end: the connection has ended, or its other end is on another machine.
+    /// `ours` and `theirs` are the addresses of the connection as the server sees them. `None` if the kernel does not list the
+    /// other end: the connection has ended, or its other end is on another machine.
     pub fn of(ours: SocketAddr, theirs: SocketAddr) -> io::Result<Option<TcpPeer>> {
         for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
             let table = match fs::read_to_string(table) {
@@ -24,7 +24,7 @@ impl TcpPeer {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 read => read?,
             };
-            if let Some(Entry { uid, inode }) = find(&table, ours, theirs) {
+            if let Some(TcpEntry { uid, inode }) = find(&table, ours, theirs) {
                 let pids = match uid == getuid().as_raw() {
                     true => holders(inode)?,
                     false => Vec::new(),
@@ -37,13 +37,13 @@ impl TcpPeer {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Entry {
+struct TcpEntry {
     uid: u32,
     inode: u64,
 }
 
-/// The entry of the other end: what is remote for us is local there.
-fn find(table: &str, ours: SocketAddr, theirs: SocketAddr) -> Option<Entry> {
+/// The entry of the other end: its local address is the server's remote one.
+fn find(table: &str, ours: SocketAddr, theirs: SocketAddr) -> Option<TcpEntry> {
     table.lines().skip(1).find_map(|line| {
         let mut fields = line.split_ascii_whitespace().skip(1);
         let (local, remote) = (address(fields.next()?)?, address(fields.next()?)?);
@@ -53,16 +53,16 @@ fn find(table: &str, ours: SocketAddr, theirs: SocketAddr) -> Option<Entry> {
         // After the two addresses: state, queues, timer, retransmits, user, timeouts, inode.
         let uid = fields.nth(4)?.parse().ok()?;
         let inode = fields.nth(1)?.parse().ok()?;
-        Some(Entry { uid, inode })
+        Some(TcpEntry { uid, inode })
     })
 }
 
-/// An IPv4 address that came by a socket of IPv6 is that IPv4 address.
+/// An IPv4 address on an IPv6 socket, as IPv4.
 fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// `0100007F:1F90`: the address in words of 32 bits as they are in memory, then the port.
+/// `0100007F:1F90`: the address in 32-bit words as they are in memory, then the port.
 fn address(text: &str) -> Option<SocketAddr> {
     let (digits, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
@@ -78,8 +78,7 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(plain(SocketAddr::new(ip, port)))
 }
 
-/// The processes that have this socket open. Those of other users can't be looked into, and those that end meanwhile are
-/// passed over.
+/// The processes that have this socket open. Those of other users can't be read, and those that end meanwhile are skipped.
 fn holders(inode: u64) -> io::Result<Vec<i32>> {
     let wanted = format!("socket:[{inode}]");
     let mut pids = Vec::new();
@@ -164,7 +163,7 @@ mod tests {
         );
         assert_eq!(
             entry,
-            Some(Entry {
+            Some(TcpEntry {
                 uid: 1000,
                 inode: 4711
             })

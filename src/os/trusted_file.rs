@@ -1,10 +1,10 @@
-//! Whether somebody else could change a file that decides what is allowed: slots.toml and the policies.
+//! Whether another user could change a file that decides what is allowed: slots.toml and the policies.
 //!
-//! The rule is that of sshd. The file, and every directory from `/` down to it, belongs to this user or to root, and
-//! nobody else can write it. Symbolic links are followed one by one, and the directories in which they lie and to which
-//! they lead are held to the same rule. Two exceptions are safe: a sticky directory such as /tmp, where nobody can
-//! replace what belongs to another user, and a group that has this user, or root, as its only member (a private group).
-//! Access control lists are not read, but their mask shows as the rights of the group.
+//! The rule is that of sshd. The file, and every directory from `/` down to it, belongs to this user or to root, and nobody else
+//! can write it. Symbolic links are followed one by one, and the same rule applies to the directories that contain them and to
+//! which they lead. Two exceptions are safe: a sticky directory such as /tmp, where nobody can replace another user's file, and a
+//! group that has this user, or root, as its only member (a private group). Access control lists are not read, but their mask
+//! appears as the rights of the group.
 
 use crate::core::text::quoting::quoted;
 use crate::os::paths::Env;
@@ -18,10 +18,10 @@ use std::path::{Component, Path, PathBuf};
 const ROOT: u32 = 0;
 const STICKY: u32 = 0o1000;
 
-/// The kernel's own bound on the links in one path.
+/// The kernel's own limit on links in one path.
 const MAX_LINKS: usize = 40;
 
-/// Whose hands are trusted.
+/// The trusted users and groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trusted {
     user: u32,
@@ -50,7 +50,7 @@ impl Trusted {
         [self.user, ROOT].contains(&found.uid())
     }
 
-    /// Who else can write it, if anybody can.
+    /// Who else can write it; `None` if nobody can.
     fn other_writers(&self, found: &Metadata) -> Option<Writers> {
         match found.mode() {
             mode if mode & 0o002 != 0 => Some(Writers::Everybody),
@@ -61,7 +61,7 @@ impl Trusted {
         }
     }
 
-    /// What is wrong with a directory in which only trusted hands may write, sticky or not.
+    /// Why a directory may be written by untrusted users, sticky or not.
     pub fn fault_of_directory(&self, found: &Metadata) -> Option<FileFault> {
         match self.owns(found) {
             false => Some(FileFault::Owner(found.uid())),
@@ -72,8 +72,8 @@ impl Trusted {
     }
 }
 
-/// The group of the same name as the user, where nobody else is in it. Only the files of this machine are asked: a
-/// group that they don't know counts as shared.
+/// The group with the same name as the user, if nobody else is in it. Only the files of this machine are read: a group that is
+/// not in them counts as shared.
 fn private_group(user: u32, passwd: &str, group: &str) -> Option<u32> {
     fn fields(line: &str) -> Vec<&str> {
         line.split(':').collect()
@@ -136,14 +136,14 @@ impl fmt::Display for FileFault {
 pub enum Exposed {
     /// The file itself.
     File(FileFault),
-    /// A directory, or a symbolic link, on the way to it.
+    /// A directory, or a symbolic link, on the path to it.
     Above {
         at: PathBuf,
         link: bool,
         fault: FileFault,
     },
     NotAFile,
-    /// Another file has taken its place since it was opened.
+    /// Another file has replaced it since it was opened.
     Replaced,
     Unknown(io::Error),
 }
@@ -168,7 +168,7 @@ impl fmt::Display for Exposed {
 }
 
 impl Exposed {
-    /// What to do. A command changes the file itself, or a directory of missiond's own; nothing else is changed.
+    /// What to do. A command changes only the file itself, or a directory of missiond's own.
     pub fn fix(&self, file: &Path, env: &Env) -> Option<String> {
         const MOVE: &str = "keep it where only you can write, such as ~/.config/missiond";
         Some(match self {
@@ -191,7 +191,7 @@ impl Exposed {
     }
 }
 
-/// Checks a file that is open, and the way by which it was opened.
+/// Checks an open file, and the path by which it was opened.
 pub fn check(path: &Path, opened: &File, trusted: &Trusted) -> Result<(), Exposed> {
     let found = opened.metadata().map_err(Exposed::Unknown)?;
     if !found.is_file() {
@@ -207,14 +207,14 @@ pub fn check(path: &Path, opened: &File, trusted: &Trusted) -> Result<(), Expose
     }
 }
 
-/// Checks the directory in which a file is to be written, and those above it, as far as they exist.
+/// Checks the directory in which a file is to be written, and its parents, as far as they exist.
 pub fn check_place(directory: &Path, trusted: &Trusted) -> Result<(), Exposed> {
     let there = directory.ancestors().find(|dir| dir.exists());
     walk(there.unwrap_or(Path::new("/")), trusted).map(drop)
 }
 
-/// Goes from `/` to the path, component by component and link by link, and checks each directory and link on the way.
-/// Gives what lies at the end, if that is no directory.
+/// Walks from `/` to the path, component by component and link by link, and checks each directory and link. Returns the metadata
+/// of the end, if that is not a directory.
 fn walk(path: &Path, trusted: &Trusted) -> Result<Option<Metadata>, Exposed> {
     let path = std::path::absolute(path).map_err(Exposed::Unknown)?;
     let mut ahead: Vec<OsString> = parts(&path);
@@ -235,7 +235,7 @@ fn walk(path: &Path, trusted: &Trusted) -> Result<Option<Metadata>, Exposed> {
                 let error = rustix::io::Errno::LOOP.into();
                 return Err(Exposed::Unknown(error));
             }
-            // The mode of a link means nothing. Its owner could change it, where the directory lets them.
+            // The mode of a link has no meaning. Its owner could change it, if the directory permits.
             if sticky && !trusted.owns(&found) {
                 let fault = FileFault::Owner(found.uid());
                 return Err(Exposed::Above {
@@ -272,7 +272,7 @@ fn parts(path: &Path) -> Vec<OsString> {
     parts
 }
 
-/// Whether others can write into the directory, but only what is theirs.
+/// Whether others can write into the directory, but only their own files.
 fn check_directory(at: &Path, trusted: &Trusted) -> Result<bool, Exposed> {
     let found = fs::symlink_metadata(at).map_err(Exposed::Unknown)?;
     let sticky = found.mode() & STICKY != 0;

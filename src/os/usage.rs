@@ -1,4 +1,4 @@
-//! What the processes of a slot use. The only module that names sysinfo.
+//! Resource usage of a slot's processes. The only module that names sysinfo.
 
 use crate::os::blocking;
 use crate::os::process_stat::Stat;
@@ -8,30 +8,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System};
 
-/// Those who ask more often get the same answer: a look at all processes costs some milliseconds, and a share of
-/// the processor over less time says little.
+/// More frequent requests get the same answer: a scan of all processes costs some milliseconds, and CPU use over less time means
+/// little.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// What the kernel counts the children's time in: a hundredth of a second, whatever the kernel's own pace is.
+/// The unit of the children's time in the kernel: a hundredth of a second on every kernel.
 const TICK: Duration = Duration::from_millis(10);
 
-/// What a program and everything that it started use together.
+/// The usage of a program and all its descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Usage {
-    /// Resident bytes; pages that processes share count for each.
+    /// Resident bytes; shared pages count for each process.
     pub memory: u64,
-    /// Percent of one processor since the look before, or since a process began that was not there then.
+    /// Percent of one processor since the last scan, or since the start of a new process.
     pub cpu: f32,
-    /// Processor time that all but the program itself have used so far, with those that they have waited for: a
-    /// build is mostly in processes that are gone.
+    /// CPU time of all descendants so far, including ended children: a build is mostly in processes that are gone.
     pub tools_cpu: Duration,
     pub processes: usize,
-    /// Bytes that those which still run have read from the disk and written to it.
+    /// Bytes that the running processes have read from the disk and written to it.
     pub read: u64,
     pub written: u64,
 }
 
-/// Looks at the processes of this machine.
+/// Scans the processes of this machine.
 #[derive(Debug, Default)]
 pub struct Meter {
     seen: Mutex<SeenProcess>,
@@ -41,14 +40,14 @@ pub struct Meter {
 struct SeenProcess {
     system: System,
     at: Option<Instant>,
-    /// When it was looked, and when the time before, in seconds since 1970; 0 where it was not.
+    /// The times of the last two scans, in seconds since 1970; 0 if there was none.
     looked: u64,
     looked_before: u64,
 }
 
 impl Meter {
-    /// The usage of each of these programs; `None` for one that is gone. The look reads files of the kernel, so
-    /// it is done off the runtime's threads.
+    /// The usage of each of these programs; `None` for one that is gone. It reads files of the kernel, so it runs outside the
+    /// runtime's threads.
     pub async fn of(self: &Arc<Meter>, programs: Vec<u32>) -> Vec<Option<Usage>> {
         let (meter, count) = (self.clone(), programs.len());
         let look = blocking::run(move || meter.look(&programs)).await;
@@ -58,8 +57,8 @@ impl Meter {
     fn look(&self, programs: &[u32]) -> Vec<Option<Usage>> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.at.is_none() {
-            // By itself it keeps a file of each process open, up to half of those that this process may have. It also raises
-            // that limit, which is not its own to raise, and which programs of slots would inherit.
+            // By default sysinfo keeps a file of each process open, up to half of this process's limit. It also raises that
+            // limit, which the programs of slots would inherit.
             let own = getrlimit(Resource::Nofile);
             sysinfo::set_open_files_limit(0);
             let _ = setrlimit(Resource::Nofile, own);
@@ -96,7 +95,7 @@ fn children(system: &System) -> HashMap<Pid, Vec<Pid>> {
 }
 
 impl SeenProcess {
-    /// All that is below the program's shim, which takes in whoever lost its parent.
+    /// Everything below the program's shim, which adopts orphans.
     fn of_tree(&self, children: &HashMap<Pid, Vec<Pid>>, program: Pid) -> Option<Usage> {
         let shim = self.system.process(program)?.parent()?;
         let mut usage = Usage::default();
@@ -118,7 +117,7 @@ impl SeenProcess {
         Some(usage)
     }
 
-    /// Of one that was not there at the look before there is no difference to go by: what it has used so far counts.
+    /// A process that is new since the last scan has no difference: its whole use so far counts.
     fn share(&self, process: &Process) -> f32 {
         if process.start_time() < self.looked_before {
             return process.cpu_usage();
@@ -128,7 +127,7 @@ impl SeenProcess {
     }
 }
 
-/// Processor time of the children that a process has waited for; none where the kernel does not say.
+/// CPU time of the children that a process has waited for; zero if the kernel does not say.
 fn waited_for(pid: Pid) -> Duration {
     let Some(stat) = Stat::of(pid) else {
         return Duration::ZERO;
@@ -155,7 +154,7 @@ mod tests {
     use super::*;
     use std::process::{Child, Command, Stdio};
 
-    /// A shell that stands for the shim, a shell in it for the program, and a tool below that.
+    /// A shell as the shim, a shell in it as the program, and a tool below that.
     fn family(tool: &str) -> (Child, u32) {
         let program = format!("echo $$; {tool} & wait");
         let mut shim = Command::new("sh")

@@ -1,4 +1,4 @@
-//! A git worktree and a branch of its own for a slot. It is made once, used again, and never removed by force.
+//! A git worktree and a branch for a slot. It is created once, used again, and never removed by force.
 
 use crate::os::headroom;
 use std::ffi::OsString;
@@ -8,14 +8,14 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
 
-/// A checkout of a large repository takes a while; what takes this long hangs.
+/// A checkout of a large repository takes a while; after this time it hangs.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// The usual name of a daemon, which is left out of paths.
+/// The default name of a daemon, which is left out of paths.
 const USUAL_DAEMON: &str = "missiond";
 
-/// Where the worktree of a slot lies: `<worktrees>/<repository>/<slot>`. The slots of another daemon may have the same
-/// names; its name stands behind that of the repository.
+/// The path of a slot's worktree: `<worktrees>/<repository>/<slot>`. The slots of another daemon may have the same names; its
+/// name follows that of the repository.
 pub fn root(worktrees: &Path, daemon: &str, cwd: &Path, slot: &str) -> PathBuf {
     let top = top_of(cwd).unwrap_or(cwd);
     let mut repository = top.file_name().unwrap_or("root".as_ref()).to_owned();
@@ -25,7 +25,7 @@ pub fn root(worktrees: &Path, daemon: &str, cwd: &Path, slot: &str) -> PathBuf {
     worktrees.join(repository).join(slot)
 }
 
-/// The worktree in which this directory lies, if it lies in one of these.
+/// The worktree that contains this directory, if it is one of these.
 pub fn root_of(worktrees: &Path, cwd: &Path) -> Option<PathBuf> {
     let mut below = cwd.strip_prefix(worktrees).ok()?.iter();
     Some(worktrees.join(below.next()?).join(below.next()?))
@@ -35,7 +35,7 @@ fn top_of(cwd: &Path) -> Option<&Path> {
     cwd.ancestors().find(|above| above.join(".git").exists())
 }
 
-/// The directory in the worktree that `cwd` is in the repository.
+/// The directory in the worktree that corresponds to `cwd` in the repository.
 pub fn cwd_in(root: &Path, cwd: &Path) -> PathBuf {
     match top_of(cwd).and_then(|top| cwd.strip_prefix(top).ok()) {
         Some(below) if !below.as_os_str().is_empty() => root.join(below),
@@ -43,8 +43,8 @@ pub fn cwd_in(root: &Path, cwd: &Path) -> PathBuf {
     }
 }
 
-/// Makes the worktree at `root` for the repository in which `cwd` is, on the branch `missiond/<slot>`; one that
-/// is there is left as it is, with whatever is in it.
+/// Creates the worktree at `root` for the repository of `cwd`, on the branch `missiond/<slot>`; an existing one stays as it is,
+/// with all its files.
 pub async fn ensure(root: &Path, cwd: &Path, slot: &str) -> Result<(), String> {
     if root.join(".git").exists() {
         check_same_repository(root, cwd).await?;
@@ -71,8 +71,8 @@ pub async fn ensure(root: &Path, cwd: &Path, slot: &str) -> Result<(), String> {
     };
     let add = ["worktree", "add", "--no-checkout"];
     let mut made = git(cwd, &[&add, &what[..]].concat()).await;
-    // One that somebody deleted by hand is still on git's list. No other safeguard is to be passed over, such as
-    // that a branch is checked out only once.
+    // A worktree that somebody deleted by hand is still on git's list. No other safeguard may be overridden, such as that a
+    // branch is checked out only once.
     if made.as_ref().is_err_and(|error| error.contains(DELETED)) {
         made = git(cwd, &[&add[..], &["-f"], &what[..]].concat()).await;
     }
@@ -83,21 +83,23 @@ pub async fn ensure(root: &Path, cwd: &Path, slot: &str) -> Result<(), String> {
     made.map_err(|error| format!("no worktree could be made at {path}: {error}"))
 }
 
-/// Brings the files into a worktree that has none yet: it is new, or its making was cut off. Settings may hold in the
-/// worktree alone, by its branch or its place, so its filters are looked for there.
+/// Checks out the files in a worktree that has none yet: it is new, or its creation was cut off. Settings may apply only in the
+/// worktree, by its branch or its path, so its filters are looked up there.
 async fn check_out(root: &Path) -> Result<(), String> {
     let entries = std::fs::read_dir(root).map_err(|error| error.to_string())?;
     match entries.take(2).count() {
         // Its `.git`.
-        1 => git(root, &["reset", "--hard", "--quiet"]).await.map(drop),
+        1 => git_in_worktree(root, &["reset", "--hard", "--quiet"])
+            .await
+            .map(drop),
         _ => Ok(()),
     }
 }
 
-/// What git says of a worktree that is on its list and not on the disk.
+/// git's message about a worktree that is on its list and not on the disk.
 const DELETED: &str = "is a missing but already registered worktree";
 
-/// The slot may have been given another directory since.
+/// The slot's directory may have changed since.
 async fn check_same_repository(root: &Path, cwd: &Path) -> Result<(), String> {
     let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
     let (of_tree, of_cwd) = (git(root, &common).await?, git(cwd, &common).await?);
@@ -111,23 +113,20 @@ async fn check_same_repository(root: &Path, cwd: &Path) -> Result<(), String> {
     ))
 }
 
-/// Removes the worktree of a slot that is no more, if nothing in it would be lost; the branch stays. What git
-/// refuses to remove is kept, and its reason comes back.
+/// Removes the worktree of a removed slot, if nothing in it would be lost; the branch stays. If git refuses, the worktree is
+/// kept, and the reason is returned.
 pub async fn remove_if_clean(root: &Path) -> Result<(), String> {
     if !root.join(".git").exists() {
         return Ok(());
     }
-    // Git itself would remove what it was told to ignore: a file with settings, say.
-    let ignored = git(
-        root,
-        &[
-            "status",
-            "--porcelain",
-            "--ignored",
-            "--ignore-submodules=all",
-        ],
-    )
-    .await?;
+    // Git itself would remove ignored files, for example a file with settings.
+    let status = [
+        "status",
+        "--porcelain",
+        "--ignored",
+        "--ignore-submodules=all",
+    ];
+    let ignored = git_in_worktree(root, &status).await?;
     if ignored.lines().any(|line| line.starts_with("!!")) {
         return Err("it has files that git ignores".to_owned());
     }
@@ -135,15 +134,15 @@ pub async fn remove_if_clean(root: &Path) -> Result<(), String> {
     git(root, &["worktree", "remove", &path]).await.map(drop)
 }
 
-/// The directory above the worktrees of a repository; one that is there stays as it is.
+/// Creates the directory above the worktrees of a repository; an existing one stays as it is.
 fn make_private(directory: &Path) -> Result<(), String> {
     let mut builder = std::fs::DirBuilder::new();
     let made = builder.mode(0o700).recursive(true).create(directory);
     made.map_err(|error| format!("{} can't be made: {error}", directory.display()))
 }
 
-/// Settings under which git runs no program that the repository names. The daemon is outside every slot: what it runs
-/// is held back by no policy.
+/// Settings with which git runs no program that the repository names. The daemon is outside every slot: no policy restricts what
+/// it runs.
 const NOTHING_RUNS: [(&str, &str); 5] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
@@ -152,8 +151,8 @@ const NOTHING_RUNS: [(&str, &str); 5] = [
     ("protocol.allow", "never"),
 ];
 
-/// Runs git with nothing of the repository's own: no hooks, no filters, no file system monitor, no external diff, and no
-/// transport. So files that a filter would make, such as those of git-lfs, are as they are in the repository.
+/// Runs git without the repository's own programs: no hooks, no filters, no file system monitor, no external diff, and no
+/// transport. So files that a filter would create, such as those of git-lfs, are as they are in the repository.
 async fn git(at: &Path, words: &[&str]) -> Result<String, String> {
     let fixed = NOTHING_RUNS.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let mut settings = Vec::from(fixed);
@@ -161,7 +160,13 @@ async fn git(at: &Path, words: &[&str]) -> Result<String, String> {
     git_with(at, words, &settings).await
 }
 
-/// The settings that switch off each filter that is configured anywhere.
+/// Runs git on the files of this worktree. The repository's `core.worktree` may name any other directory of the user,
+/// and git would write there.
+async fn git_in_worktree(root: &Path, words: &[&str]) -> Result<String, String> {
+    git(root, &[&["--work-tree=."], words].concat()).await
+}
+
+/// The settings that switch off every configured filter.
 async fn no_filters(at: &Path) -> Result<Vec<(String, String)>, String> {
     let words = [
         "config",
@@ -170,7 +175,7 @@ async fn no_filters(at: &Path) -> Result<Vec<(String, String)>, String> {
         "--get-regexp",
         r"^filter\.",
     ];
-    // It ends with 1 where there is none; a directory that is no repository is told by the call that follows.
+    // It exits with 1 if there is none; the next call reports a directory that is not a repository.
     let listed = git_with(at, &words, &[]).await.unwrap_or_default();
     let mut drivers: Vec<&str> = listed
         .split('\0')
@@ -188,7 +193,7 @@ async fn no_filters(at: &Path) -> Result<Vec<(String, String)>, String> {
     Ok(drivers.into_iter().flat_map(off).collect())
 }
 
-/// The variables that git obeys. Those that the daemon was started with may name another repository, or programs to run.
+/// The variables that git reads. Those of the daemon may name another repository, or programs to run.
 fn of_git(names: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
     names.filter(|name| name.as_encoded_bytes().starts_with(b"GIT_"))
 }
@@ -310,10 +315,10 @@ mod tests {
         ensure(&tree, &one, "a").await.unwrap();
         let refused = ensure(&tree, &two, "a").await.unwrap_err();
         assert!(refused.contains("one/.git"), "{refused}");
-        // Deleted by hand, it is made again.
+        // If it was deleted by hand, it is created again.
         fs::remove_dir_all(&tree).unwrap();
         ensure(&tree, &one, "a").await.unwrap();
-        // A person has its branch open elsewhere.
+        // A person has its branch checked out in another place.
         git_now(&two, &["checkout", "-qb", "missiond/a"]);
         fs::remove_dir_all(&tree).unwrap();
         let refused = ensure(&tree, &two, "a").await.unwrap_err();
@@ -321,8 +326,8 @@ mod tests {
         assert!(!tree.exists());
     }
 
-    /// Every program that the repository can name leaves a mark where it runs: in the worktree's making, in the look
-    /// before its removal, and in the removal.
+    /// Every program that the repository can name leaves a mark if it runs: at the creation of the worktree, at the check before
+    /// its removal, and at the removal.
     #[tokio::test]
     async fn nothing_of_the_repository_runs() {
         let dir = tempfile::tempdir().unwrap();
@@ -365,7 +370,7 @@ mod tests {
             git_now(&repo, &["config", key, evil]);
         }
         git_now(&repo, &["config", "filter.evil.required", "true"]);
-        // Settings that hold in the worktree alone: by its branch, and by its place.
+        // Settings that apply only in the worktree: by its branch, and by its path.
         let late = dir.path().join("late");
         fs::write(&late, format!("[filter \"late\"]\nsmudge = {evil}\n")).unwrap();
         for condition in ["onbranch:missiond/**", "gitdir:**/worktrees/**"] {
@@ -377,7 +382,7 @@ mod tests {
             "other filter=a=b.c\nfile filter=more\nlast filter=late\n",
         )
         .unwrap();
-        // The marks are set where git is run as a person runs it, so that their absence tells something.
+        // The marks appear if a person runs git, which proves that their absence means something.
         fs::write(repo.join("other"), "x").unwrap();
         let _ = std::process::Command::new("git")
             .arg("-C")
@@ -412,6 +417,34 @@ mod tests {
         remove_if_clean(&tree).await.unwrap();
         quiet("removing it");
         assert!(!tree.exists());
+    }
+
+    /// The repository can name another directory as its work tree, for all of its worktrees.
+    #[tokio::test]
+    async fn a_directory_that_the_repository_names_is_not_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let (repo, tree) = (dir.path().join("repo"), dir.path().join("trees/a"));
+        let home = dir.path().join("home");
+        fs::create_dir(&home).unwrap();
+        fs::write(home.join("file"), "of the user").unwrap();
+        repository(&repo);
+        fs::write(repo.join("file"), "of the repository").unwrap();
+        git_now(&repo, &["add", "."]);
+        git_now(&repo, &["commit", "-qm", "more"]);
+        git_now(&repo, &["config", "extensions.worktreeConfig", "true"]);
+        git_now(&repo, &["config", "core.worktree", home.to_str().unwrap()]);
+
+        ensure(&tree, &repo, "a").await.unwrap();
+        let read = |at: &Path| fs::read_to_string(at.join("file")).unwrap();
+        assert_eq!(read(&home), "of the user");
+        assert_eq!(read(&tree), "of the repository");
+        fs::write(repo.join(".git/info/exclude"), "*.env\n").unwrap();
+        fs::write(tree.join("my.env"), "kept").unwrap();
+        assert!(
+            remove_if_clean(&tree).await.is_err(),
+            "it has ignored files"
+        );
+        assert_eq!(read(&tree), "of the repository");
     }
 
     /// Submodules and repositories inside of it have settings of their own, which git would obey where it looks into them.
@@ -455,7 +488,7 @@ mod tests {
         hostile(&tree.join("sub"));
         with_file(&tree.join("nested"));
         hostile(&tree.join("nested"));
-        // The marks are set where git is run as a person runs it.
+        // The marks appear if a person runs git.
         git_now(&tree.join("nested"), &["status"]);
         fs::remove_file(&mark).expect("the marks work");
 

@@ -1,5 +1,5 @@
-//! What the task of a slot does for a program that is not Claude Code, and what a session has beyond a slot: its terms, its
-//! prompt, and when it is over.
+//! The part of a slot's task for a program that is not Claude Code, and what a session has in addition to a slot: its limits, its
+//! prompt, and its end.
 
 mod owner;
 mod prompt;
@@ -25,17 +25,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// While somebody waits for a command, the shell is looked at this often: one that has become another program
-/// will never say that it is done.
+/// How often the shell is checked while a client waits for a command: a shell that another program has replaced never reports the
+/// end of the command.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// A shell that has not shown a prompt by then does not set the marks that it was told to set.
+/// A shell without a prompt by then does not set the marks that it should set.
 const FIRST_PROMPT: Duration = Duration::from_secs(20);
 
-/// A shell that edits a line for so long, in silence, has shown a prompt, and set no marks.
+/// A shell that has edited a line for this long, in silence, has shown a prompt without marks.
 const SHOWN: Duration = Duration::from_secs(2);
 
-/// What has taken the shell's place (`exec true`) may end within this time, and its end is the command's.
+/// A program that has replaced the shell (`exec true`) may end within this time, and its end is the command's.
 const REPLACED: Duration = Duration::from_secs(1);
 
 struct PlainSession {
@@ -43,22 +43,22 @@ struct PlainSession {
     ended: Option<Ended>,
     prompt: Option<ShellPrompt>,
     typing: Option<AwaitedCommand>,
-    /// When something was last written or read.
+    /// The last input or output.
     active: Instant,
     owner: Owner,
-    /// Why it is to be removed.
+    /// Why it is about to be removed.
     leaving: Option<String>,
-    /// That it is to end was said, and why.
+    /// The end was requested, with the reason.
     ending: Option<SessionEnding>,
-    /// What ran when a command was typed.
+    /// The program that ran when a command was typed.
     program: Option<ShellProgram>,
-    /// Since when it is known that something else runs there.
+    /// Since when another program is known to run there.
     replaced: Option<Instant>,
-    /// Why nothing more is to be heard from the shell.
+    /// Why the shell will report nothing more.
     silenced: Option<&'static str>,
 }
 
-/// Why a program is ended by missiond.
+/// Why missiond ends a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SessionEnding {
     why: String,
@@ -73,14 +73,14 @@ impl SessionEnding {
     }
 }
 
-/// A process, by its program and its words: `exec bash` leaves the same program.
+/// A process, by its program and its arguments: `exec bash` leaves the same program.
 #[derive(PartialEq, Eq)]
 struct ShellProgram {
     file: PathBuf,
     words: Vec<u8>,
 }
 
-/// Somebody waits for a command.
+/// A client waits for a command.
 struct AwaitedCommand {
     stage: TypingStage,
     began: Instant,
@@ -90,12 +90,12 @@ struct AwaitedCommand {
 enum TypingStage {
     /// For the first prompt; then this is written.
     ShellPrompt(Vec<u8>, Person),
-    /// For the prompt behind it. Its output began here at the earliest.
+    /// For the prompt after the command. The command's output begins here at the earliest.
     Command(u64),
 }
 
 impl PlainSession {
-    /// As it is on the disk, where it is there already.
+    /// From its record on the disk, if there is one.
     pub fn new(terms: SessionTerms, file: &Path) -> PlainSession {
         let ended = SessionRecord::load(file)
             .ok()
@@ -119,7 +119,7 @@ impl PlainSession {
         }
     }
 
-    /// Whether its program runs, and nobody has told it to end.
+    /// Whether its program runs, and its end was not requested.
     fn runs_on(&self) -> bool {
         self.ended.is_none() && self.ending.is_none()
     }
@@ -131,7 +131,7 @@ impl PlainSession {
         }
     }
 
-    /// Something was written to the program or came from it.
+    /// Records input or output.
     fn is_active(&mut self) {
         self.active = Instant::now();
     }
@@ -156,12 +156,12 @@ impl PlainSession {
         }
     }
 
-    /// It is to be closed, and those who still wait are told why.
+    /// It is about to be closed, and waiting clients get this reason.
     pub fn leaves(&mut self, why: String) {
         self.leaving.get_or_insert(why);
     }
 
-    /// When there is something to look after.
+    /// When the next check is due.
     fn due(&self) -> Option<Instant> {
         if self.leaving.is_some() {
             return None;
@@ -178,19 +178,19 @@ impl PlainSession {
         [over, idle, typing].into_iter().flatten().min()
     }
 
-    /// How long it may be idle, where it is one that can be idle now: a shell at its prompt.
+    /// How long it may be idle, if it can be idle now: a shell at its prompt.
     fn idle_limit(&self) -> Option<Duration> {
         let rests = self.prompt.as_ref().is_some_and(ShellPrompt::is_ready);
         self.terms.idle_close.filter(|_| rests)
     }
 
-    /// How long it has been idle, where that is too long.
+    /// How long it has been idle, if that is too long.
     fn idle_for_too_long(&self) -> Option<Duration> {
         let limit = self.idle_limit().filter(|_| self.runs_on())?;
         (self.active.elapsed() >= limit).then_some(limit)
     }
 
-    /// Why its program is to be ended now.
+    /// Why its program must end now.
     fn must_end(&self) -> Option<SessionEnding> {
         if !self.runs_on() {
             return None;
@@ -213,16 +213,16 @@ impl PlainSession {
     }
 }
 
-/// What is known of a program that is not Claude Code. Nothing is read from its screen.
+/// A program that is not Claude Code. Nothing is read from its screen.
 pub(crate) struct PlainProgram {
-    /// If it is the program of a session, and not of a slot of the config.
+    /// Set for a session, `None` for a slot of the config.
     session: Option<PlainSession>,
 }
 
 impl ProgramKind for PlainProgram {
     const KIND: Kind = Kind::Shell;
     const READS_SCREEN: bool = false;
-    /// The session is to be looked after.
+    /// The session needs a check.
     type News = ();
 
     fn new(context: &SlotContext, config: &SlotConfig) -> PlainProgram {
@@ -233,7 +233,7 @@ impl ProgramKind for PlainProgram {
         }
     }
 
-    /// Returns when a session needs to be looked after; never for a slot that is none.
+    /// Returns when a session needs a check; never for a slot.
     async fn next(&mut self, _knows: bool) {
         let Some(session) = &self.session else {
             return std::future::pending().await;
@@ -252,16 +252,24 @@ impl ProgramKind for PlainProgram {
         if !frames.is_empty() {
             slot.screen_mut().check_waiters();
         }
+        slot.know_shell();
         slot.settle_typing().await;
     }
 
-    /// Its shell may have said something by it.
+    /// The output may contain marks of the shell.
     fn has_kept(&mut self, bytes: &[u8]) {
         if let Some(session) = &mut self.session {
             session.is_active();
             if let Some(prompt) = &mut session.prompt {
                 prompt.feed(bytes);
             }
+        }
+    }
+
+    fn has_lost(&mut self, bytes: u64) {
+        let session = self.session.as_mut();
+        if let Some(prompt) = session.and_then(|session| session.prompt.as_mut()) {
+            prompt.move_on(bytes);
         }
     }
 
@@ -281,7 +289,7 @@ impl ProgramKind for PlainProgram {
         }))
     }
 
-    /// It is taken as ready from its start.
+    /// It counts as ready from its start.
     fn first_sight() -> Option<Input> {
         Some(Input::Saw(Observation {
             state: State::Idle,
@@ -393,7 +401,7 @@ impl Slot<PlainProgram> {
             return Some(ending);
         }
         let idle = session.idle_for_too_long()?;
-        // What runs behind a prompt is no idle session, however silent, nor is one that somebody looks at.
+        // A session with a program behind its prompt is not idle, however silent, nor is one that a person watches.
         if self.screen().viewers() == 0 && self.is_alone().await {
             let why = format!("idle at its prompt for {}", words(idle));
             return Some(SessionEnding::of(why));
@@ -402,7 +410,7 @@ impl Slot<PlainProgram> {
         None
     }
 
-    /// Ends the program. What it has written is kept, as after every end.
+    /// Ends the program. Its output is kept, as after every end.
     async fn end_session(&mut self, ending: SessionEnding) {
         let why = ending.why.clone();
         if let Some(session) = &mut self.own_mut().session {
@@ -412,7 +420,7 @@ impl Slot<PlainProgram> {
         self.input(Input::Expire(why)).await;
     }
 
-    /// Removes a session that has ended once it was kept for as long as `keep` says.
+    /// Removes an ended session after the time in `keep`.
     fn leave_if_over(&mut self) {
         let Some(session) = &mut self.own_mut().session else {
             return;
@@ -435,7 +443,7 @@ impl Slot<PlainProgram> {
             .is_some_and(|usage| usage.is_none_or(|usage| usage.processes <= 1))
     }
 
-    /// The program of a session has ended: that is written down for a daemon that comes later.
+    /// The program of a session has ended: this is recorded for a later daemon.
     fn note_end(&mut self, report: &ExitReport, at: DateTime<Utc>) {
         let by_machine = self.machine().ends_because();
         let Some(session) = &mut self.own_mut().session else {
@@ -473,8 +481,8 @@ impl Slot<PlainProgram> {
         }
     }
 
-    /// No shim answers. One may have been stopped; what a dead one left is ended. A shim that lives is left alone, whether
-    /// it can be reached or not.
+    /// No shim answers. It may have been stopped; the orphans of a dead one are ended. A living shim is left alone, whether or
+    /// not it can be reached.
     async fn take_up_session_left(&mut self) -> bool {
         let may_have_shim = self.may_have_shim();
         if may_have_shim && self.take_up_awoken().await {
@@ -495,7 +503,7 @@ impl Slot<PlainProgram> {
         false
     }
 
-    /// A session that no shim has any more: how it ended is known, or it went with its shim.
+    /// A session without a shim: its end is known, or it ended with its shim.
     async fn take_up_ended(&mut self) {
         let has_run = self.recording().exists();
         let known = self.own().ended().cloned();
@@ -523,7 +531,7 @@ fn moment(at: DateTime<Utc>, more: Duration) -> Instant {
     let now = Instant::now();
     match (at - Utc::now()).to_std() {
         Ok(ahead) => now + ahead + more,
-        // It is past: by how much is taken off.
+        // It is in the past: subtract the difference.
         Err(_) => now + more.saturating_sub((Utc::now() - at).to_std().unwrap_or_default()),
     }
 }

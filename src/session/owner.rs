@@ -1,4 +1,4 @@
-//! The process that a session belongs to, watched until it ends.
+//! The process that owns a session, watched until it ends.
 
 use crate::core::settings::OwnerProcess;
 use crate::os::peer::{Proc, ProcessTable};
@@ -7,15 +7,15 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// Between two looks at an owner: its sessions may live on for this long.
+/// How often an owner is checked: its sessions may outlive it by this time.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// What can be known of an owner.
+/// What is known about an owner.
 #[derive(Debug)]
 pub(super) enum Owner {
-    /// There is none to wait for.
+    /// There is no owner.
     None,
-    /// By its handle, which stays that of one process.
+    /// By its handle, which always refers to the same process.
     Watched(OwnedFd),
     Gone,
 }
@@ -28,7 +28,7 @@ impl Owner {
         }
     }
 
-    /// The handle of a process can be read once it has ended.
+    /// The handle of a process becomes readable when it has ended.
     pub fn is_gone(&self) -> bool {
         match self {
             Owner::None => false,
@@ -40,7 +40,7 @@ impl Owner {
         }
     }
 
-    /// Returns when it has ended, never where there is none.
+    /// Returns when it has ended, never if there is none.
     pub async fn gone(&self) {
         if matches!(self, Owner::None) {
             return std::future::pending().await;
@@ -51,7 +51,7 @@ impl Owner {
     }
 }
 
-/// A process that runs now, as it can be known later; `None` where there is none of this number.
+/// A running process, in a form that can be recognised later; `None` if the id is unused.
 pub fn running_process(pid: u32) -> Option<OwnerProcess> {
     let stat = Proc::default().stat(i32::try_from(pid).ok()?)?;
     Some(OwnerProcess {
@@ -60,7 +60,7 @@ pub fn running_process(pid: u32) -> Option<OwnerProcess> {
     })
 }
 
-/// The handle first: it stays that of one process, of which the start then says whether it is the right one.
+/// The handle first: it always refers to the same process, and the start time then tells whether it is the right one.
 fn handle(process: OwnerProcess) -> Option<OwnedFd> {
     let pid = Pid::from_raw(i32::try_from(process.pid).ok()?)?;
     let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;

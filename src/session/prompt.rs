@@ -1,17 +1,17 @@
-//! Where a shell stands, by the marks that it sets. Pure.
+//! The state of a shell, from the marks that it prints. Pure.
 
 use crate::core::terminal::{FoundMark, Mark, PromptMarks};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PromptPhase {
-    /// It has not said anything yet.
+    /// No mark yet.
     Unseen,
     /// Between a command and the next prompt.
     Drawing,
     Ready,
     /// It waits for the rest of a command.
     Unfinished,
-    /// A line was entered, and the shell has not said yet what it makes of it.
+    /// A line was entered, and the shell has not reacted yet.
     Submitted,
     Running,
 }
@@ -20,7 +20,7 @@ enum PromptPhase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Finished {
     pub code: i32,
-    /// What it wrote: from here up to there. A line that was no command wrote nothing.
+    /// Its output: from here to there. `None` for a line that was not a command.
     pub output: Option<(u64, u64)>,
 }
 
@@ -28,9 +28,9 @@ pub(super) struct Finished {
 pub(super) struct ShellPrompt {
     marks: PromptMarks,
     phase: PromptPhase,
-    /// Where the output of the command that runs began.
+    /// Where the output of the running command began.
     began: Option<u64>,
-    /// And where it ended, where the shell says so before it draws.
+    /// Where it ended, if the shell reports that before it draws the prompt.
     ended: Option<u64>,
     finished: Option<Finished>,
     /// The number of the last prompt.
@@ -49,11 +49,20 @@ impl ShellPrompt {
         }
     }
 
-    /// The shell wrote this; places are counted in bytes that came this way.
+    /// Processes the shell's output; positions are counted in bytes that came this way.
     pub fn feed(&mut self, bytes: &[u8]) {
         for found in self.marks.scan(bytes) {
             self.heard(found);
         }
+    }
+
+    /// So many bytes came before all that was processed so far: positions are counted from the first.
+    pub fn move_on(&mut self, bytes: u64) {
+        self.marks.move_on(bytes);
+        let output = self.finished.iter_mut().flat_map(|done| &mut done.output);
+        let ends = output.flat_map(|(from, to)| [from, to]);
+        let places = [&mut self.began, &mut self.ended].into_iter().flatten();
+        places.chain(ends).for_each(|place| *place += bytes);
     }
 
     fn heard(&mut self, found: FoundMark) {
@@ -67,9 +76,9 @@ impl ShellPrompt {
                 self.ended = None;
                 self.phase = PromptPhase::Running;
             }
-            // What is said again is of a prompt that is drawn.
+            // A repeated mark belongs to a prompt that is drawn again.
             Mark::OutputEnds => drop(self.ended.get_or_insert(found.start)),
-            // A prompt that is only drawn again, as a line of several rows makes readline do.
+            // A prompt that is only redrawn, as readline does for a line of several rows.
             Mark::Ended { prompt, .. } if self.shown.replace(prompt) == Some(prompt) => {}
             Mark::Ended { code, .. } => {
                 let end = self.ended.take().unwrap_or(found.start);
@@ -80,14 +89,13 @@ impl ShellPrompt {
         }
     }
 
-    /// A command is on its way, and what comes next is its end.
+    /// A command was sent, and the next event is its end.
     pub fn submit(&mut self) {
         self.phase = PromptPhase::Submitted;
         self.finished = None;
     }
 
-    /// Somebody wrote this to the shell: with an Enter it is no longer waiting for a command, although it has not
-    /// said so yet.
+    /// Somebody wrote this to the shell: after an Enter it no longer waits for a command, although it has not reported that yet.
     pub fn written(&mut self, bytes: &[u8]) {
         if self.takes_lines() && matches!(bytes.last(), Some(b'\r' | b'\n')) {
             self.phase = PromptPhase::Submitted;
@@ -106,17 +114,17 @@ impl ShellPrompt {
         self.phase == PromptPhase::Unfinished
     }
 
-    /// A line that is typed now is a command, or the rest of one.
+    /// Whether a line that is typed now is a command, or the rest of one.
     pub fn takes_lines(&self) -> bool {
         self.is_ready() || self.is_unfinished()
     }
 
-    /// The command that was submitted, once the next prompt is there.
+    /// The submitted command, once the next prompt is there.
     pub fn finished(&self) -> Option<Finished> {
         self.finished.filter(|_| self.is_ready())
     }
 
-    /// Where the output of the command that runs began.
+    /// Where the output of the running command began.
     pub fn began(&self) -> Option<u64> {
         self.began
     }
@@ -130,7 +138,7 @@ mod tests {
         format!("\x1b]133;{said};missiond=t\x07")
     }
 
-    /// How the prompt of this number shows itself after a command.
+    /// The marks of the prompt with this number after a command.
     fn shown(prompt: u64, code: i32) -> String {
         let ended = mark(&format!("D;{code};{prompt}"));
         format!("{ended}{}$ {}", mark("A"), mark("B"))
@@ -138,6 +146,24 @@ mod tests {
 
     fn fed(prompt: &mut ShellPrompt, text: &str) {
         prompt.feed(text.as_bytes());
+    }
+
+    #[test]
+    fn what_came_before_moves_all_positions() {
+        let text = format!("{}{}out\r\n{}", shown(1, 0), mark("C"), shown(2, 0));
+        let (mut prompt, mut moved) = (ShellPrompt::new("t"), ShellPrompt::new("t"));
+        for cut in [0, text.len() / 2, text.len()] {
+            prompt = ShellPrompt::new("t");
+            moved = ShellPrompt::new("t");
+            prompt.feed(text.as_bytes());
+            moved.feed(&text.as_bytes()[..cut]);
+            moved.move_on(100);
+            moved.feed(&text.as_bytes()[cut..]);
+            let output = |prompt: &ShellPrompt| prompt.finished().and_then(|done| done.output);
+            let (from, to) = output(&prompt).expect("a command");
+            assert_eq!(output(&moved), Some((from + 100, to + 100)), "{cut}");
+        }
+        assert!(prompt.is_ready() && moved.is_ready());
     }
 
     fn ready() -> (ShellPrompt, usize) {
@@ -180,7 +206,7 @@ mod tests {
         fed(&mut prompt, &shown(1, 0));
         assert!(prompt.is_ready());
         prompt.submit();
-        // Readline draws it again while it echoes several lines, or only its last row.
+        // Readline redraws it while it echoes several lines, or only its last row.
         fed(
             &mut prompt,
             &format!("{}a\r\n{}b\r\n", shown(1, 0), mark("B")),

@@ -1,4 +1,4 @@
-//! What is kept of a session on the disk, so that a daemon that comes later knows it: one file for each.
+//! The record of a session on the disk, for a later daemon: one file for each.
 
 use crate::core::model::ExitReport;
 use crate::core::settings::limits::Limits;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The role that all sessions have: it has no policy, and `@session` names them all.
+/// The role of all sessions: it has no policy, and `@session` names them all.
 pub const ROLE: &str = "session";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct SessionRecord {
     pub command: Vec<String>,
     pub cwd: PathBuf,
     pub env: BTreeMap<String, String>,
-    /// `env` is all that it has.
+    /// `env` is its whole environment.
     #[serde(default)]
     pub env_clear: bool,
     pub cols: u16,
@@ -31,7 +31,7 @@ pub struct SessionRecord {
     pub terms: SessionTerms,
     #[serde(default)]
     pub ended: Option<Ended>,
-    /// What a newer missiond wrote is kept.
+    /// Fields of a newer missiond are kept.
     #[serde(flatten)]
     pub unknown: Map<String, Value>,
 }
@@ -41,7 +41,7 @@ pub struct SessionRecord {
 pub struct Ended {
     pub at: DateTime<Utc>,
     pub report: ExitReport,
-    /// In words.
+    /// As a sentence.
     pub why: Option<String>,
     /// It was ended because its time was over.
     #[serde(default)]
@@ -49,7 +49,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Of a session whose program nobody has started.
+    /// For a session whose program was never started.
     pub fn never_ran(why: &str) -> Ended {
         Ended {
             at: Utc::now(),
@@ -62,11 +62,11 @@ impl Ended {
 
 impl SessionRecord {
     pub fn load(path: &Path) -> io::Result<SessionRecord> {
-        let text = std::fs::read_to_string(path)?;
+        let text = files::read_text(path)?;
         serde_json::from_str(&text).map_err(io::Error::other)
     }
 
-    /// How many sessions a daemon has left running, by what it keeps of them in its state directory.
+    /// How many sessions a daemon has left running, according to the records in its state directory.
     pub fn running_in(state: &Path) -> usize {
         let files = std::fs::read_dir(sessions_dir(state));
         let files = files.into_iter().flatten().flatten();
@@ -74,7 +74,7 @@ impl SessionRecord {
         records.filter(|record| record.ended.is_none()).count()
     }
 
-    /// For a session whose file can't be read: it may run, and must not be lost sight of.
+    /// For a session whose file can't be read: it may run, and must not be lost.
     pub fn unknown(id: &str) -> SessionRecord {
         SessionRecord {
             id: id.to_owned(),
@@ -103,7 +103,7 @@ impl SessionRecord {
         }
     }
 
-    /// The record of a session that runs as `slot`; `None` if that is no session.
+    /// The record of a session that runs as `slot`; `None` if that is not a session.
     pub fn of(slot: &SlotConfig) -> Option<SessionRecord> {
         Some(SessionRecord {
             id: slot.name.clone(),
@@ -121,40 +121,32 @@ impl SessionRecord {
 
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
-        files::replace(path, &text)
+        files::save(path, &text)
     }
 
-    /// The slot that it is.
+    /// The corresponding slot.
     pub fn slot(&self) -> SlotConfig {
         SlotConfig {
-            name: self.id.clone(),
             role: ROLE.to_owned(),
             kind: Kind::Shell,
-            cwd: self.cwd.clone(),
             command: self.command.clone(),
-            args: Vec::new(),
             env: self.env.clone(),
             env_clear: self.env_clear,
-            env_pass: Vec::new(),
             cols: self.cols,
             rows: self.rows,
             mode: String::new(),
             gate: Gate::Screen,
-            project_settings: false,
             autostart: false,
             restart: Restart::Never,
             resume: false,
-            prompt: None,
-            session: None,
             supervision: Supervision {
                 stall_after: None,
                 max_memory: self.terms.max_memory,
                 limits: self.terms.limits,
                 ..Supervision::default()
             },
-            worktree_of: None,
             terms: Some(self.terms.clone()),
-            removed: false,
+            ..SlotConfig::usual(&self.id, &self.cwd)
         }
     }
 }

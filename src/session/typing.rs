@@ -1,4 +1,4 @@
-//! Commands that are typed into a session, and waited for.
+//! Commands that a client types into a session and waits for.
 
 use super::prompt::Finished;
 use super::{
@@ -13,13 +13,14 @@ use crate::slot::{Answer, Slot, TypedCommand};
 use std::time::Instant;
 
 impl Slot<PlainProgram> {
-    /// Types a command once the shell is at its prompt, and replies when it is there again.
+    /// Types a command once the shell is at its prompt, and replies when the next prompt is there.
     pub(super) async fn type_and_wait(
         &mut self,
         bytes: Vec<u8>,
         person: Person,
         reply: Answer<TypedCommand>,
     ) {
+        self.note_replaced();
         match self.may_type() {
             Err(error) => drop(reply.send(Err(error))),
             Ok(()) => {
@@ -55,7 +56,8 @@ impl Slot<PlainProgram> {
         {
             return Err(cant_tell(name, why));
         }
-        if session.typing.is_some() || (prompt.is_seen() && !prompt.takes_lines()) {
+        let is_busy = prompt.is_seen() && !prompt.takes_lines() && session.replaced.is_none();
+        if session.typing.is_some() || is_busy {
             let text = format!("{name} is busy with another command; nothing was typed");
             return Err(
                 RpcError::new(Fault::Refused, text).next(format!("missiond wait {name} --prompt"))
@@ -64,7 +66,7 @@ impl Slot<PlainProgram> {
         Ok(())
     }
 
-    /// Goes on with a command that somebody waits for, as far as the shell has come.
+    /// Continues an awaited command, as far as the shell has progressed.
     pub(super) async fn settle_typing(&mut self) {
         let (end, pid) = (self.screen().output().end(), self.machine().pid());
         let Some(session) = &mut self.own_mut().session else {
@@ -82,7 +84,7 @@ impl Slot<PlainProgram> {
                 let (bytes, person) = (std::mem::take(bytes), person.clone());
                 typing.stage = TypingStage::Command(end);
                 prompt.submit();
-                // Which program is asked to run it; another one would not say when it is done.
+                // The program that is asked to run it; another one would not report the end.
                 session.program = pid.and_then(program_of);
                 (session.replaced, session.silenced) = (None, None);
                 if let Err(error) = self.write_down("a command", &person, bytes).await {
@@ -131,19 +133,34 @@ impl Slot<PlainProgram> {
         }
     }
 
-    /// Why the shell will not say when a command is done, if that is so.
+    /// Why the shell will not report the end of a command, if that is so.
     fn silence(&self) -> Option<&'static str> {
         let (session, pid) = (self.own().session.as_ref()?, self.machine().pid()?);
         if session.replaced.is_some_and(|at| at.elapsed() >= REPLACED) {
             return Some("its shell has become another program");
         }
-        // Shells ask for pastes in brackets while they edit a line, and while nothing else runs.
+        // Shells enable bracketed paste while they edit a line and nothing else runs.
         let edits = self.screen().terminal().modes_set().bracketed_paste
             && session.active.elapsed() >= SHOWN;
         (edits && waits_in_foreground(pid)).then_some("its shell shows a prompt without the marks")
     }
 
-    /// `exec` leaves nobody who would say that a command is done.
+    /// Which program shows the first prompt: after an `exec` it is another one.
+    pub(super) fn know_shell(&mut self) {
+        let session = self.own().session.as_ref();
+        let is_unknown = session.is_some_and(|session| {
+            let prompt = session.prompt.as_ref();
+            session.program.is_none() && prompt.is_some_and(ShellPrompt::is_ready)
+        });
+        if is_unknown {
+            let program = self.machine().pid().and_then(program_of);
+            if let Some(session) = &mut self.own_mut().session {
+                session.program = program;
+            }
+        }
+    }
+
+    /// After `exec` no shell is left to report the end of a command.
     fn note_replaced(&mut self) {
         let now = self.machine().pid().and_then(program_of);
         let Some(session) = &mut self.own_mut().session else {
@@ -195,7 +212,7 @@ impl Slot<PlainProgram> {
     }
 }
 
-/// As shells say it: 128 and its number for a signal.
+/// As shells do: 128 plus the number for a signal.
 fn exit_code(report: &ExitReport) -> Option<i32> {
     report.code.or(report.signal.map(|signal| 128 + signal))
 }
@@ -215,7 +232,7 @@ fn program_of(pid: u32) -> Option<ShellProgram> {
     })
 }
 
-/// Whether it waits for something, and the keys of its terminal go to its own process group.
+/// Whether it waits for something, and has the terminal's foreground process group.
 fn waits_in_foreground(pid: u32) -> bool {
     Stat::of(pid).is_some_and(|stat| {
         stat.field(Stat::STATE) == Some("S")

@@ -1,18 +1,18 @@
-//! Where to go on in a recording that exists. Pure.
+//! Where to continue in an existing recording. Pure.
 
 use crate::core::terminal::At;
 use std::time::Duration;
 
-/// Where an existing recording is whole, and which time it has reached there.
+/// The end of the complete part of a recording, and its time.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Resume {
-    /// Bytes at the end of the file that are no whole line of a recording: a write was torn.
+    /// Bytes at the end of the file that are not a complete line: a write was torn.
     pub torn: usize,
     pub last: At,
 }
 
-/// Looks from the end of `tail`, the last bytes of a recording, for a whole line. `None` when there
-/// is none, which in a tail longer than any line means that this is no recording.
+/// Searches `tail`, the last bytes of a recording, from its end for a complete line. `None` if there is none; in a tail longer
+/// than any line that means that this is not a recording.
 pub(super) fn resume_at(tail: &[u8]) -> Option<Resume> {
     let mut end = tail.len();
     while let Some(newline) = tail[..end].iter().rposition(|&byte| byte == b'\n') {

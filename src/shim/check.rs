@@ -1,9 +1,9 @@
-//! What can be known to go wrong before the child is started. portable-pty itself would run the program
-//! in the home directory if `cwd` is missing, and report success for one that can't be executed.
+//! Checks before the start of the child. portable-pty itself would run the program in the home directory if `cwd` is missing, and
+//! report success for one that can't be executed.
 
 use super::ShimSpec;
+use crate::os::files;
 use rustix::fs::Access;
-use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// How many scripts may be each other's interpreter; the kernel follows no more.
 const MAX_INTERPRETERS: usize = 4;
 
-/// Why this can't be started, or nothing.
+/// Why this can't be started.
 pub(super) fn check(spec: &ShimSpec) -> Result<(), String> {
     let program = spec.argv.first().ok_or("no program is given")?;
     absolute("the recording", &spec.recording)?;
@@ -48,7 +48,7 @@ fn directory(path: &Path) -> Result<(), String> {
         .map_err(|fault| format!("the working directory {shown} can't be entered: {fault}"))
 }
 
-/// Why this file can't be executed, or nothing. A script needs its interpreter.
+/// Why this file can't be executed. A script needs its interpreter.
 pub fn check_program(program: &Path) -> Result<(), String> {
     executable(program, MAX_INTERPRETERS)
 }
@@ -73,11 +73,11 @@ fn executable(path: &Path, interpreters_left: usize) -> Result<(), String> {
     }
 }
 
-/// The program named in a script's first line. A file that can be executed and not read has none to see.
+/// The program in a script's first line; `None` for a file that can be executed but not read.
 fn interpreter(path: &Path) -> Option<PathBuf> {
-    // As much as the kernel looks at.
+    // As much as the kernel reads.
     let mut beginning = Vec::with_capacity(256);
-    File::open(path)
+    files::open(path)
         .ok()?
         .take(256)
         .read_to_end(&mut beginning)

@@ -1,18 +1,16 @@
-//! Recorded time, and the silences in it. Pure: the time of the machine comes in.
+//! Recorded time, and the silences in it. Pure: the machine's time is an argument.
 //!
-//! A silence is one only if the terminal was read after it and there was nothing. While the terminal is not read (a
-//! daemon that is behind, a rotation, a shim that gets no processor), nobody knows whether the program has written, so
-//! recorded time stands still.
+//! A silence counts only if the terminal was read after it and there was nothing. While the terminal is not read (a slow daemon,
+//! a rotation, a shim without CPU time), it is unknown whether the program has written, so recorded time stops.
 
 use super::wire::micros_of;
 use crate::core::terminal::{At, FRAME_SILENCE, FRAME_TIMEOUT};
 use std::time::{Duration, Instant};
 
-/// The silences that are told: one that ends a frame; one after which a frame that is held back (mode 2026) and
-/// never ended is shown; one after which a screen that nobody knows counts as staying; one after which a screen is read
-/// though the program has not drawn it for the size that the terminal has; one after which a screen that nobody knows is
-/// a question that the program asks at its start; one after which a dialog is read that was not there before, though the
-/// screen was drawn for another size. With them the daemon needs no timers of its own.
+/// The silences that are reported. They end a frame; show a frame that is held back (mode 2026) and never ended; make an unknown
+/// screen count as permanent; allow the reading of a screen that the program has not drawn for the current size; make an unknown
+/// screen count as a question at the program's start; allow the reading of a new dialog on a screen that was drawn for another
+/// size. With them the daemon needs no timers of its own.
 const TOLD: [Duration; 6] = [
     FRAME_SILENCE,
     FRAME_TIMEOUT,
@@ -22,17 +20,17 @@ const TOLD: [Duration; 6] = [
     Duration::from_millis(10_050),
 ];
 
-/// Recorded time: goes on from where the file ends, and never stands still between two events.
+/// Recorded time: continues from the end of the file, and always grows between two events.
 #[derive(Debug)]
 pub(super) struct RecordingClock {
-    /// The recorded time at `read_at`, when the terminal was last read or waited for in vain.
+    /// The recorded time at `read_at`, the last read of or wait for the terminal.
     read: At,
     read_at: Instant,
-    /// The last time that was given out.
+    /// The last time that was returned.
     last: At,
     /// When output last came, or the terminal got another size.
     last_change: Option<At>,
-    /// The next silence to tell, counted from the last change.
+    /// The next silence to report, counted from the last change.
     untold: Option<Duration>,
 }
 
@@ -47,7 +45,7 @@ impl RecordingClock {
         }
     }
 
-    /// The time since the terminal was last read does not count: the program could not be heard.
+    /// The time since the last read does not count: the program's output was not observed.
     pub fn stand_still(&mut self, now: Instant) {
         self.read_at = self.read_at.max(now);
     }
@@ -62,8 +60,8 @@ impl RecordingClock {
         Some(due)
     }
 
-    /// The time of an event at `now`, in the whole microseconds that the file can hold: later than all that were given
-    /// out, and before the end of a silence that was not heard.
+    /// The time of an event at `now`, in the whole microseconds that the file can hold: later than all earlier ones, and before
+    /// the end of a silence that was not observed.
     pub fn stamp(&mut self, now: Instant) -> At {
         let unheard = self.next_silence().is_some_and(|due| due <= now);
         match unheard {
@@ -85,7 +83,7 @@ impl RecordingClock {
         self.last_change
     }
 
-    /// The silences since the last change that were told; a new listener has heard of none.
+    /// The silences since the last change that were reported; a new listener has none of them.
     pub fn told(&self) -> impl Iterator<Item = At> + use<> {
         let untold = self.untold;
         let is_told = move |silence: &Duration| untold.is_none_or(|untold| *silence < untold);
@@ -95,7 +93,7 @@ impl RecordingClock {
             .flat_map(move |last| told.clone().map(move |silence| last + silence))
     }
 
-    /// When the terminal has to be read, to know whether there is a silence to tell.
+    /// When the terminal has to be read, to know whether there is a silence to report.
     pub fn next_silence(&self) -> Option<Instant> {
         Some(self.read_at + self.due()?.saturating_sub(self.read))
     }
@@ -137,7 +135,7 @@ mod tests {
             at
         }
 
-        /// The silences that are told when the terminal is read and there is nothing.
+        /// The silences that are reported when the terminal is read and there is nothing.
         fn nothing(&mut self, ms: u64) -> Vec<u128> {
             let now = self.at(ms);
             let told = std::iter::from_fn(|| self.clock.heard_nothing(now));
@@ -165,7 +163,7 @@ mod tests {
         assert_eq!(run.output(19_500), ms(19_500), "time has not stood still");
     }
 
-    /// The daemon has no timer: a screen that stands is read when the silence is told.
+    /// The daemon has no timer: a stable screen is read when the silence is reported.
     #[test]
     fn a_silence_is_told_soon_after_each_patience_of_the_reader() {
         for patience in crate::core::claude::reading::PATIENCES {
@@ -199,7 +197,7 @@ mod tests {
         assert_eq!(run.clock.next_silence(), Some(run.at(150)));
     }
 
-    /// Whatever came at the end of a wait in which nobody read the terminal may have been written at its beginning.
+    /// Output after a time in which nobody read the terminal may have been written at its beginning.
     #[test]
     fn time_in_which_the_terminal_was_not_read_is_no_silence() {
         for (read_until, unread_until) in [(100, 5100), (110, 5100), (119, 140), (130, 5100)] {

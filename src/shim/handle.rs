@@ -1,5 +1,5 @@
-//! Shims as processes. A shim names its slot and its daemon in its arguments, so that the kernel's table of processes
-//! tells which shims live, whatever became of sockets and files.
+//! Shims as processes. A shim has its slot and its daemon in its arguments, so that the kernel's process table shows which shims
+//! live, whatever happened to sockets and files.
 
 use super::ShimKeeper;
 use super::process::{COMM, DETACHED, VERB};
@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A handle, and not a number that may belong to another process a moment later.
+/// A handle to the process, since a number may belong to another process a moment later.
 #[derive(Debug)]
 pub struct Handle {
     process: OwnedFd,
@@ -23,18 +23,18 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// `None` if no shim of this user has this number.
+    /// `None` if no shim of this user has this process id.
     pub fn of_pid(pid: u32) -> Option<Handle> {
         Self::look(pid).ok().flatten()
     }
 
-    /// The living shims whose daemon keeps its state in `home`. An error, such as a shortage of descriptors, says
-    /// nothing of who lives.
+    /// The living shims whose daemon keeps its state in `home`. An error, such as a shortage of descriptors, says nothing about
+    /// which live.
     pub fn all(home: &Path) -> io::Result<Vec<Handle>> {
         Self::kept_by(|keeper| keeper.home == home)
     }
 
-    /// The living shims of this user whose daemon is wanted.
+    /// The living shims of this user whose daemon matches.
     pub fn kept_by(is_wanted: impl Fn(&ShimKeeper) -> bool) -> io::Result<Vec<Handle>> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc")? {
@@ -95,23 +95,23 @@ impl Handle {
     }
 
     pub fn runs(&self) -> bool {
-        // The handle of a process can be read once it has ended.
+        // The handle of a process becomes readable when it has ended.
         let mut ended = [PollFd::new(&self.process, PollFlags::IN)];
         matches!(poll(&mut ended, Some(&Timespec::default())), Ok(0))
     }
 
-    /// Asks it to make its socket again and, for a while, to listen at [`bell`] too, which needs no file. The kernel lets
-    /// only its own user ask.
+    /// Asks it to create its socket again and, for a while, to listen at [`bell`] too, which needs no file. The kernel permits
+    /// this only to its own user.
     pub fn ring(&self) {
         self.send(Signal::USR1);
     }
 
-    /// Lets it go on where it was stopped; else nothing happens.
+    /// Continues it if it was stopped; otherwise nothing happens.
     pub fn wake(&self) {
         self.send(Signal::CONT);
     }
 
-    /// It ends its program, and itself with nobody who takes note of that.
+    /// It ends its program and itself, without a report to anybody.
     pub fn dismiss(&self) {
         self.send(Signal::TERM);
         self.wake();
@@ -127,13 +127,13 @@ impl Handle {
     }
 }
 
-/// The name in the abstract namespace at which a shim listens after it was rung for. Names in it have no owner and no
-/// mode: both sides check who the other one is.
+/// The name in the abstract namespace at which a shim listens after [`Handle::ring`]. Such names have no owner and no mode: both
+/// sides check who the other one is.
 pub(super) fn bell(pid: u32) -> String {
     format!("{COMM}-{pid}")
 }
 
-/// The slot and the daemon that a shim's arguments name.
+/// The slot and the daemon in a shim's arguments.
 fn named_in(line: &[u8]) -> Option<(String, ShimKeeper)> {
     let mut arguments = line.split(|byte| *byte == 0).skip(1);
     let is_shim = arguments.next()? == VERB.as_bytes() && arguments.next()? == DETACHED.as_bytes();
@@ -143,7 +143,7 @@ fn named_in(line: &[u8]) -> Option<(String, ShimKeeper)> {
     is_shim.then_some((slot, ShimKeeper { home, config }))
 }
 
-/// A process that has ended in between is none.
+/// A process that has ended in between is `None`.
 fn there<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
     match looked {
         Ok(found) => Ok(Some(found)),

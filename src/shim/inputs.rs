@@ -1,12 +1,12 @@
-//! Numbered inputs that wait for the PTY: each is written at most once, whole and in order. Pure.
+//! Numbered inputs that wait for the PTY: each is written at most once, completely and in order. Pure.
 
 use std::collections::VecDeque;
 
-/// Bytes that may wait. The longest message is a paste of 1 MB; a child that leaves several of them
-/// unread is not listening, and the daemon should hear it rather than have more piled up.
+/// The most waiting bytes. The longest message is a paste of 1 MB; a child that leaves several of them unread does not read at
+/// all, and the daemon should learn that instead of queueing more.
 const MAX_WAITING: usize = 4 << 20;
 
-/// What an entry costs beside its bytes, so that empty ones are bounded as well.
+/// The overhead of an entry, so that empty ones are bounded as well.
 const ENTRY_COST: usize = 64;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ struct WaitingInput {
 }
 
 impl Inputs {
-    /// The highest number that was taken: it is written or will be.
+    /// The highest accepted number: it is written or will be.
     pub fn last_taken(&self) -> u64 {
         self.last_taken
     }
@@ -73,7 +73,7 @@ impl Inputs {
             .map(|input| &input.bytes[input.written..])
     }
 
-    /// `count` bytes of the front were written; the number of the input if that completes it.
+    /// `count` bytes of the front were written; returns the number of the input if that completes it.
     pub fn advance(&mut self, count: usize) -> Option<u64> {
         let input = self.waiting.front_mut()?;
         input.written += count;
@@ -85,7 +85,7 @@ impl Inputs {
         Some(input.n)
     }
 
-    /// Nobody will read any more: the numbers of those that were never written whole.
+    /// Nobody will read any more: returns the numbers of the inputs that were not written completely.
     pub fn abandon(&mut self) -> Vec<u64> {
         self.cost = 0;
         self.waiting.drain(..).map(|input| input.n).collect()

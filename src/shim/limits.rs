@@ -1,12 +1,12 @@
-//! Holds a process to its resource limits.
+//! Applies resource limits to a process.
 
 use crate::core::settings::limits::Limits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Between SIGXCPU, which a program can handle, and SIGKILL.
+/// The time between SIGXCPU, which a program can handle, and SIGKILL.
 const LAST_CPU_SECONDS: u64 = 5;
 
-/// Holds this process, and all that it starts, to the limits. A stricter one that it has already stays.
+/// Applies the limits to this process and everything that it starts. A stricter existing limit stays.
 pub(super) fn apply(limits: &Limits) -> Result<(), String> {
     let seconds = limits.cpu_ms.map(|ms| ms.div_ceil(1000));
     let kill = seconds.map(|seconds| seconds.saturating_add(LAST_CPU_SECONDS));

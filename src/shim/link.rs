@@ -1,5 +1,5 @@
-//! The daemon's end of the connection to a shim. No thread and no task of its own: the slot's task
-//! calls `next` in its `select!`, and what `send` could not write at once goes out from there too.
+//! The daemon's end of the connection to a shim. It has no thread and no task: the slot's task calls `next` in its `select!`,
+//! which also sends what `send` could not write at once.
 
 use super::process::{StartReport, VERB};
 use super::wire::{self, Decoder, HeardMessage, WireError};
@@ -16,26 +16,25 @@ use tokio::net::unix::UCred;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-/// A start takes milliseconds; a machine under heavy load gets this long before it is given up.
+/// A start takes milliseconds; this leaves time for a heavily loaded machine.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A living shim greets at once, however much its child writes.
 const HELLO_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A living shim that is rung for listens at once; a machine under heavy load gets this long.
+/// A living shim listens at once after [`Handle::ring`]; this leaves time for a heavily loaded machine.
 const SUMMON_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Between two looks for it.
+/// The time between two attempts.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A living shim reads at once; one that was stopped must hold up nobody who leaves.
+/// A living shim reads at once; a stopped one must not delay a daemon that leaves.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often a daemon at work says so, well within the time after which a shim takes it for stuck.
+/// How often a working daemon reports that, well within the time after which a shim considers it stuck.
 const SAYS_EVERY: Duration = Duration::from_millis(500);
 
-/// What may wait for a shim that does not read, such as one that was stopped with SIGSTOP: two of the
-/// longest messages.
+/// The most bytes for a shim that does not read, such as one that was stopped with SIGSTOP: two of the longest messages.
 const MAX_UNSENT: usize = 2 * wire::MAX_PAYLOAD;
 
 /// The longest report of a start: a reason that quotes a path, an argument or some output.
@@ -43,12 +42,12 @@ const MAX_REPORT: u64 = 64 << 10;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// Also when this daemon read too slowly: connect again, and catch up from the recording.
+    /// Also if this daemon read too slowly: connect again, and catch up from the recording.
     #[error("the shim has closed the connection")]
     Closed,
     #[error("the connection to the shim failed: {0}")]
     Io(#[from] io::Error),
-    /// What the shim said, or a message of our own that is too long and was not sent.
+    /// An invalid message from the shim, or an own message that is too long and was not sent.
     #[error("a message between daemon and shim is wrong: {0}")]
     Wire(#[from] WireError),
     #[error("the shim does not read: {MAX_UNSENT} bytes wait for it")]
@@ -57,12 +56,12 @@ pub enum LinkError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// What the shim found wrong; nothing was started.
+    /// The shim's error; nothing was started.
     #[error("{0}")]
     Refused(String),
-    /// A directory that the shim needs is not there at the moment; nothing was started.
+    /// A resource of the shim is missing at the moment; nothing was started.
     #[error("{0}")]
-    Lost(String),
+    NotNow(String),
     #[error("the shim {program} could not be started: {}", headroom::why_not_made(source), program = .program.display())]
     Spawn { program: PathBuf, source: io::Error },
     #[error("the shim ended without saying why ({0})")]
@@ -92,7 +91,7 @@ pub struct ShimLink {
     stream: UnixStream,
     decoder: Decoder,
     unsent: Vec<u8>,
-    /// When the shim was last told that the daemon is at work.
+    /// When the daemon last reported to the shim that it works.
     said: Instant,
 }
 
@@ -104,7 +103,7 @@ impl ShimLink {
         Self::adopt(&spec.socket).await
     }
 
-    /// Connects to a shim that runs. An older connection to it is closed by this.
+    /// Connects to a running shim, which closes its older connection.
     pub async fn adopt(socket: &Path) -> Result<(ShimLink, Hello), LaunchError> {
         let cant = |source| LaunchError::Connect {
             socket: socket.to_owned(),
@@ -115,7 +114,7 @@ impl ShimLink {
         Self::greeted(stream).await
     }
 
-    /// Rings for a shim that lives and whose socket is not there, and connects to it: without a file if none can be made.
+    /// Signals a living shim whose socket is missing, and connects to it: without a file if none can be created.
     pub async fn summon(shim: &Handle, socket: &Path) -> Result<(ShimLink, Hello), LaunchError> {
         shim.ring();
         let bell = format!("\0{}", handle::bell(shim.pid()));
@@ -164,7 +163,7 @@ impl ShimLink {
         }
     }
 
-    /// The next message where it was received already, as part of the last read: nothing is read for it.
+    /// The next message if it was already received with the last read; nothing is read for it.
     pub fn received(&mut self) -> Option<Result<FromShim, LinkError>> {
         loop {
             let heard = match self.decoder.next_frame() {
@@ -180,8 +179,8 @@ impl ShimLink {
         }
     }
 
-    /// Sends a message, or keeps it until the shim reads, which [`next`](Self::next) takes care of.
-    /// It never waits, so that a slow shim can't hold up its slot.
+    /// Sends a message, or keeps it until the shim reads; [`next`](Self::next) sends it then. It never waits, so that a slow shim
+    /// can't delay its slot.
     pub fn send(&mut self, message: &ToShim) -> Result<(), LinkError> {
         let before = self.unsent.len();
         if before > MAX_UNSENT {
@@ -196,7 +195,7 @@ impl ShimLink {
         self.write_some()
     }
 
-    /// Tells the shim that the daemon is at work on what it was sent, where that was not said for a while.
+    /// Reports to the shim that the daemon still works on its messages, if it has not done so for a while.
     pub fn say_taking(&mut self) -> Result<(), LinkError> {
         if self.said.elapsed() < SAYS_EVERY {
             return Ok(());
@@ -205,7 +204,7 @@ impl ShimLink {
         self.send(&ToShim::Taking)
     }
 
-    /// Waits until everything is with the shim, for one who is about to leave; not for long.
+    /// Waits for a short time until the shim has everything, before the daemon leaves.
     pub async fn flush(&mut self) -> Result<(), LinkError> {
         let flushed = timeout(FLUSH_PATIENCE, self.flush_all()).await;
         flushed.unwrap_or(Err(LinkError::Backlog))
@@ -260,8 +259,7 @@ impl ShimLink {
         }
     }
 
-    /// An end that is already read from the other side is reported by `next`, after all that came
-    /// before it.
+    /// An end that was already read from the other side is reported by `next`, after everything before it.
     fn write_some(&mut self) -> Result<(), LinkError> {
         while !self.unsent.is_empty() {
             match self.stream.try_write(&self.unsent) {
@@ -295,17 +293,17 @@ async fn start(spec: &ShimSpec, program: &Path) -> Result<(), LaunchError> {
     };
     let mut child = command(spec, program).spawn().map_err(spawn_error)?;
     let report = exchange(&mut child, spec).await.map_err(spawn_error)?;
-    // The process that was started has handed over to the one that stays; this leaves no zombie.
+    // The started process has handed over to the one that stays; this leaves no zombie.
     let ended = child.wait().await.map_err(spawn_error)?;
     match serde_json::from_slice(&report) {
         Ok(StartReport::Ok(_)) => Ok(()),
         Ok(StartReport::Error(reason)) => Err(LaunchError::Refused(reason)),
-        Ok(StartReport::Lost(reason)) => Err(LaunchError::Lost(reason)),
+        Ok(StartReport::NotNow(reason)) => Err(LaunchError::NotNow(reason)),
         Err(_) => Err(LaunchError::Silent(ended)),
     }
 }
 
-/// Nothing of the daemon's environment, directory or terminal goes along.
+/// Nothing of the daemon's environment, directory or terminal is inherited.
 fn command(spec: &ShimSpec, program: &Path) -> Command {
     let mut command = Command::new(program);
     command
@@ -324,7 +322,7 @@ async fn exchange(child: &mut Child, spec: &ShimSpec) -> io::Result<Vec<u8>> {
     if let Some(mut stdin) = child.stdin.take() {
         let mut line = serde_json::to_vec(spec)?;
         line.push(b'\n');
-        // A shim that ends before it has read all this says why in its report.
+        // A shim that ends before it has read all this reports why.
         let _ = stdin.write_all(&line).await;
     }
     let mut report = Vec::new();

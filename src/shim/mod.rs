@@ -1,22 +1,22 @@
-//! One small process per slot that owns the PTY and outlives the daemon. The only module that names
-//! portable-pty.
+//! One small process per slot that owns the PTY and outlives the daemon. The only module that names portable-pty.
 //!
-//! The shim opens the PTY, spawns and reaps the child and its orphans, appends what it reads to the
-//! recording, then passes it on; it writes what it is told once (each input has a number) and reports
-//! the exit. It has no async runtime. The daemon's end of the connection is [`ShimLink`].
+//! The shim opens the PTY, spawns and reaps the child and its orphans, appends the output to the recording, then passes it on. It
+//! writes each input once (each has a number) and reports the exit. It has no async runtime. The daemon's end of the connection
+//! is [`ShimLink`].
 //!
-//! A daemon that connects reads the recording up to [`Hello::recorded`]; what comes after it arrives as
-//! [`FromShim::Output`], with the recorded times, which only ever grow. A daemon that reads too slowly is
-//! disconnected: it connects again and finds what it missed in the recording, after the time it last saw.
+//! A daemon that connects reads the recording up to [`Hello::recorded`]; later output arrives as [`FromShim::Output`], with the
+//! recorded times, which only ever grow. A daemon that reads too slowly is disconnected: it connects again and finds what it
+//! missed in the recording, after the time it last saw.
 
 mod cast;
 mod check;
+mod checkpoints;
 mod clock;
-mod door;
 mod handle;
 mod inputs;
 mod limits;
 mod link;
+mod listener;
 mod process;
 mod pty;
 mod recorder;
@@ -39,14 +39,14 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Version of the protocol between daemon and shim. It grows when a message changes its meaning; new
-/// fields and messages alone don't need that, since both sides pass over what they don't know.
+/// Version of the protocol between daemon and shim. It grows when a message changes its meaning; new fields and messages alone
+/// don't need that, since both sides ignore what they don't know.
 pub const PROTOCOL: u32 = 2;
 
-/// The longest note that a shim keeps. JSON needs up to six bytes for one of them, and a greeting has to fit into a frame.
+/// The longest note that a shim keeps. JSON needs up to six bytes for one of them, and a greeting must fit into a frame.
 pub const MAX_NOTE: usize = 256 << 10;
 
-/// Everything a shim needs to begin; given as JSON on its standard input, never in argv.
+/// Everything that a shim needs to begin; passed as JSON on its standard input, never in argv.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShimSpec {
     pub slot: String,
@@ -61,29 +61,29 @@ pub struct ShimSpec {
     pub recording: PathBuf,
     /// The unix socket to listen on.
     pub socket: PathBuf,
-    /// What the kernel holds the child and its descendants to.
+    /// The kernel's limits for the child and its descendants.
     #[serde(default)]
     pub limits: Limits,
-    /// The control group that the child and its descendants are in, if the slot has one of its own.
+    /// The control group of the child and its descendants, if the slot has its own.
     #[serde(default)]
     pub cgroup: Option<PathBuf>,
     #[serde(default)]
     pub keeper: ShimKeeper,
-    /// How much is kept of the recording while no daemon sees to it.
+    /// How much of the recording is kept while no daemon manages it.
     #[serde(default)]
     pub cap: Option<Cap>,
 }
 
-/// The daemon that a shim belongs to. The shim has both paths in its arguments, where a daemon finds them that has lost
-/// its files.
+/// The daemon that a shim belongs to. The shim has both paths in its arguments, where a daemon that has lost its files can find
+/// them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShimKeeper {
-    /// Where the daemon keeps its state.
+    /// The daemon's state directory.
     pub home: PathBuf,
     pub config: PathBuf,
 }
 
-/// What a shim says when a daemon connects.
+/// A shim's greeting when a daemon connects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// Version of this protocol.
@@ -94,7 +94,7 @@ pub struct Hello {
     pub cols: u16,
     pub rows: u16,
     pub recording: PathBuf,
-    /// Bytes of the recording file that are already written; what follows comes as `Output`.
+    /// Bytes of the recording file that are already written; later output comes as `Output`.
     pub recorded: u64,
     /// The number of the last input that the shim has taken, 0 for none: it is written to the PTY, or
     /// will be as soon as the child reads. The next input has a higher number.
@@ -107,6 +107,48 @@ pub struct Hello {
     /// What a daemon has had it keep last; empty if nothing. An older shim keeps nothing.
     #[serde(default)]
     pub note: Option<String>,
+    /// Bytes that the program has written. An older shim does not say, and keeps no screens.
+    #[serde(default)]
+    pub written: Option<u64>,
+    /// The screens that a daemon has had it keep, oldest first.
+    #[serde(default)]
+    pub checkpoints: Vec<Checkpoint>,
+}
+
+/// A screen that a daemon has drawn, for the next one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptScreen {
+    /// The recorded time of the last change that it shows.
+    #[serde(with = "micros")]
+    pub seen: At,
+    pub cols: u16,
+    pub rows: u16,
+    /// What draws it on a fresh terminal.
+    pub screen: String,
+    /// Where the output was then.
+    pub output: OutputMark,
+}
+
+/// A place in the output of a program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputMark {
+    /// All that was ever written, in bytes.
+    pub end: u64,
+    /// Where the output of the program that runs begins.
+    pub run: u64,
+    /// Whether newer output had pushed out older.
+    pub overflows: bool,
+}
+
+/// A screen that is kept, with its place in the recording.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The byte of the recording at which a line begins, and behind which all lies that came after the screen.
+    pub from: u64,
+    /// No more than so many bytes had been written by then.
+    pub written: u64,
+    #[serde(flatten)]
+    pub screen: KeptScreen,
 }
 
 /// From the shim to the daemon.
@@ -191,6 +233,8 @@ pub enum ToShim {
     Keep {
         note: String,
     },
+    /// Keep this screen for the next daemon. Sent only to a shim that says how much was written.
+    Checkpoint(KeptScreen),
     /// Somebody removed the socket or the recording: the shim makes them again.
     Restore,
     /// The daemon is alive and works on what it was sent. While it says so, a program that writes faster than the

@@ -1,7 +1,7 @@
-//! `missiond shim`: from the daemon's call to a process of its own.
+//! `missiond shim`: from the daemon's call to a separate process.
 
-use super::door::ShimListener;
 use super::limits;
+use super::listener::ShimListener;
 use super::pty::Pty;
 use super::recorder::Recorder;
 use super::run::{Shim, ShimSignals};
@@ -17,40 +17,41 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// The verb under which this binary is a shim.
+/// The subcommand of this binary that runs a shim.
 pub const VERB: &str = "shim";
 
-/// As which it is in the process table, by which it is found.
+/// Its name in the process table, by which it is found.
 pub(super) const COMM: &str = "missiond-shim";
 
 /// Second argument of the process that stays.
 pub(super) const DETACHED: &str = "--detached";
 
-/// Second argument of the process that sets limits and becomes the program; the limits as JSON and the program's own
-/// words follow.
+/// Second argument of the process that sets limits and then executes the program; the limits as JSON and the program's own
+/// arguments follow.
 const LIMITED: &str = "--limited";
 
-/// As which that process is in the process table: the last part of [`OWN_PROGRAM`].
+/// The name of that process in the process table: the last part of [`OWN_PROGRAM`].
 pub(super) const LIMITER: &str = "exe";
 
-/// This binary, even if its file was replaced or removed in the meantime.
+/// This binary, even if its file was replaced or removed meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// The longest specification: a whole environment (the kernel takes 2 MB of it) as JSON.
+/// The longest specification: a whole environment (the kernel accepts 2 MB) as JSON.
 const MAX_SPEC: u64 = 8 << 20;
 
-/// What the daemon hears of the start: one line of JSON.
+/// The report of the start to the daemon: one line of JSON.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StartReport {
     Ok(Box<Hello>),
     Error(String),
-    /// A directory that it needs is not there: it is made again soon, if it was removed while the daemon runs.
-    Lost(String),
+    /// A resource is missing at the moment: a directory that was removed and is created again soon, a process, a pseudo-terminal,
+    /// a program that is being replaced. The same start may succeed later.
+    NotNow(String),
 }
 
-/// The entry point of `missiond shim`. The first process only starts the second one and ends, so that a
-/// shim is never the child of a daemon: which daemon started it makes no difference.
+/// The entry point of `missiond shim`. The first process only starts the second one and ends, so that a shim is never the child
+/// of a daemon: it does not matter which daemon started it.
 pub fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(2).collect();
     if arguments.first().is_some_and(|first| first == LIMITED) {
@@ -72,7 +73,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The words before those of a program that is held to limits; none where there are no limits.
+/// The arguments before those of a program with limits; empty if there are no limits.
 pub(super) fn limiter(limits: &Limits) -> Vec<String> {
     if limits.is_empty() {
         return Vec::new();
@@ -82,7 +83,7 @@ pub(super) fn limiter(limits: &Limits) -> Vec<String> {
     vec![OWN_PROGRAM.into(), VERB.into(), LIMITED.into(), limits]
 }
 
-/// Becomes the program, with the limits set. An end by SIGABRT says that there was no program to become.
+/// Executes the program, with the limits set. An end by SIGABRT means that the program could not be executed.
 fn become_limited(arguments: &[std::ffi::OsString]) -> ExitCode {
     let [limits, program, rest @ ..] = arguments else {
         return ExitCode::FAILURE;
@@ -102,14 +103,14 @@ fn start_detached(arguments: &[std::ffi::OsString]) -> ExitCode {
         .arg0("missiond")
         .args([VERB, DETACHED])
         .args(arguments)
-        // The child has an environment of its own.
+        // The child has its own environment.
         .env(allocator::VARIABLE, allocator::SHIM)
         .spawn();
     match started {
         Ok(_) => ExitCode::SUCCESS,
         Err(fault) => {
             let reason = format!("the shim could not start itself again: {fault}");
-            let _ = report(&StartReport::Error(reason));
+            let _ = report(&StartReport::NotNow(reason));
             ExitCode::FAILURE
         }
     }
@@ -119,7 +120,7 @@ fn start_detached(arguments: &[std::ffi::OsString]) -> ExitCode {
 fn at(path: &Path, reason: String) -> StartReport {
     match path.parent().is_some_and(Path::exists) {
         true => StartReport::Error(reason),
-        false => StartReport::Lost(reason),
+        false => StartReport::NotNow(reason),
     }
 }
 
@@ -135,26 +136,26 @@ fn start() -> Result<(Shim, ShimSignals, Option<PathBuf>), StartReport> {
     check::check(&spec)?;
     let signals = listen_to_signals()
         .map_err(|fault| format!("the shim can't listen to signals: {fault}"))?;
-    let door = ShimListener::open(&spec.socket).map_err(|reason| at(&spec.socket, reason))?;
+    let listener = ShimListener::open(&spec.socket).map_err(|reason| at(&spec.socket, reason))?;
     let recorder = Recorder::open(&spec.recording, spec.cols, spec.rows, &spec.slot);
     let recorder = recorder.map_err(|fault| {
         let reason = format!("the recording {}: {fault}", spec.recording.display());
         at(&spec.recording, reason)
     })?;
-    // Without the group, what belongs to the slot is known as if it had none.
+    // Without the group, the processes of the slot are recognised as in a slot without one.
     let group = spec
         .cgroup
         .clone()
         .filter(|group| cgroup::enter(group).is_ok());
     let (pty, ended) = Pty::spawn(&spec)?;
-    let mut shim = Shim::new(spec, door, recorder, pty);
+    let mut shim = Shim::new(spec, listener, recorder, pty);
     if let Some(reaped) = ended {
         shim.has_ended(reaped);
     }
     Ok((shim, signals, group))
 }
 
-/// A start that the daemon doesn't hear of would be a stray: then everything is ended again.
+/// If the daemon does not get the report, the program would be an orphan: then everything is ended again.
 fn serve(mut shim: Shim, signals: &ShimSignals) -> ExitCode {
     let heard = report(&StartReport::Ok(Box::new(shim.hello()))).and_then(|()| leave_stdio());
     match heard {
@@ -178,7 +179,7 @@ fn read_spec() -> Result<ShimSpec, String> {
     })
 }
 
-/// Out of the daemon's session and directory, and into the place of a parent for all orphans below.
+/// Leaves the daemon's session and directory, and becomes the subreaper of all descendants.
 fn detach() -> Result<(), String> {
     let cant = |what: &'static str| move |fault| format!("the shim {what}: {fault}");
     rustix::process::setsid().map_err(cant("can't begin a session"))?;
@@ -188,7 +189,7 @@ fn detach() -> Result<(), String> {
     Ok(())
 }
 
-/// The name comes last: whoever finds a shim by it may ring.
+/// The name comes last: a daemon that finds a shim by its name may signal it.
 fn listen_to_signals() -> io::Result<ShimSignals> {
     let signals = ShimSignals {
         child: listen_to(SIGCHLD)?,
@@ -214,7 +215,7 @@ fn report(report: &StartReport) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Closes the pipes to the daemon; from here on it comes through the socket.
+/// Closes the pipes to the daemon; from here on it uses the socket.
 fn leave_stdio() -> io::Result<()> {
     let null = std::fs::File::options()
         .read(true)

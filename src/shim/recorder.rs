@@ -1,5 +1,5 @@
-//! The recording on disk: appends events and keeps recorded time. A disk that is full or broken costs
-//! events in the file, and never the child.
+//! The recording on disk: appends events and keeps recorded time. A full or broken disk loses events in the file, but never
+//! affects the child.
 
 use super::cast;
 use super::clock::RecordingClock;
@@ -12,8 +12,8 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, Per
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How much of an existing recording is searched for its last whole line. The longest line is a full
-/// read of control characters, some 100 KB.
+/// How much of an existing recording is searched for its last complete line. The longest line is a full read of control
+/// characters, about 100 KB.
 const TAIL: u64 = 512 << 10;
 
 /// How long to wait after a failed write. A full disk stays full for a while, and trying is cheap.
@@ -33,7 +33,7 @@ pub(super) struct Recorder {
     /// The name in its header.
     title: String,
     file: File,
-    /// Written in front of the first event, unless the file has one.
+    /// Written before the first event, unless the file has one.
     header: String,
     length: u64,
     clock: RecordingClock,
@@ -62,28 +62,28 @@ impl Recorder {
         &self.path
     }
 
-    /// Bytes of the file that hold whole events.
+    /// Bytes of the file that hold complete events.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Recorded time, which all events of the file are given.
+    /// The clock of recorded time for all events of the file.
     pub fn clock(&mut self) -> &mut RecordingClock {
         &mut self.clock
     }
 
-    /// When the terminal has to be read, to know whether there is a silence to tell.
+    /// When the terminal has to be read, to know whether there is a silence to report.
     pub fn next_silence(&self) -> Option<Instant> {
         self.clock.next_silence()
     }
 
-    /// Appends one event, and says at which recorded time. In trouble the event is lost to the file,
-    /// which the news tell.
+    /// Appends one event, and returns its recorded time. If the write fails, the event is missing in the file, and a warning is
+    /// queued.
     pub fn record(&mut self, code: char, data: &str) -> At {
         self.record_exactly(code, data, None)
     }
 
-    /// The same, with the bytes themselves where `data` is not what they are.
+    /// The same, with the exact bytes if they differ from `data`.
     pub fn record_exactly(&mut self, code: char, data: &str, exact: Option<&[u8]>) -> At {
         let at = self.clock.stamp(Instant::now());
         let mut lines = exact.map_or(String::new(), |bytes| exact_line(at, bytes));
@@ -94,7 +94,7 @@ impl Recorder {
         at
     }
 
-    /// Puts the file back with all that is in it, if somebody removed it; whether that was so.
+    /// Restores the file with all its content if somebody removed it; returns whether that was so.
     pub fn restore(&mut self) -> io::Result<bool> {
         let path = &self.path;
         if path.symlink_metadata().is_ok() {
@@ -106,7 +106,7 @@ impl Recorder {
             .mode(0o700)
             .create(directory)?;
         let fresh = path.with_extension("new");
-        // One that a crash has left behind.
+        // A file that a crash has left.
         let _ = std::fs::remove_file(&fresh);
         let mut file = open_private(&fresh)?;
         io::copy(&mut self.reader()?, &mut file)?;
@@ -115,16 +115,16 @@ impl Recorder {
         Ok(true)
     }
 
-    /// What is written so far, also of a file that has no name any more.
+    /// Everything written so far, also of a file that was removed.
     pub fn reader(&self) -> io::Result<impl Read + use<>> {
         let mut file = self.file.try_clone()?;
-        // Whatever is appended goes to the end all the same.
+        // Appends still go to the end.
         file.seek(SeekFrom::Start(0))?;
         Ok(file.take(self.length))
     }
 
-    /// Moves the file to `to` and goes on in a new one, which begins with `snapshot` so that it
-    /// can be replayed alone. Recorded time runs on. On an error the old file stays in use.
+    /// Moves the file to `to` and continues in a new one, which begins with `snapshot` so that it can be replayed alone. Recorded
+    /// time continues. On an error the old file stays in use.
     pub fn rotate(
         &mut self,
         to: &Path,
@@ -133,12 +133,12 @@ impl Recorder {
     ) -> io::Result<At> {
         let path = &self.path;
         let at = self.clock.stamp(Instant::now());
-        // The marker comes last, since a snapshot may be too long for the search of a last line.
+        // The marker comes last, since a snapshot may be too long for the search for the last line.
         let beginning = header(cols, rows, &self.title)
             + &event_line(at, 'o', snapshot)
             + &event_line(at, 'm', &format!("continues {}", to.display()));
         let fresh = path.with_extension("new");
-        // One that a crash has left behind.
+        // A file that a crash has left.
         let _ = std::fs::remove_file(&fresh);
         let replaced = begin(&fresh, &beginning).and_then(|file| {
             replace(path, to, &fresh)?;
@@ -157,7 +157,7 @@ impl Recorder {
         self.gap.as_ref().map(|gap| gap.retry_at)
     }
 
-    /// Tries to close the gap, so that the file says what is missing even if nothing comes any more.
+    /// Tries to close the gap, so that the file shows what is missing even if no more events come.
     pub fn retry(&mut self) {
         if self.gap.is_some() && !self.waits() {
             let at = self.clock.stamp(Instant::now());
@@ -165,7 +165,7 @@ impl Recorder {
         }
     }
 
-    /// Whether it is too early, or of no use, to write again after a failure.
+    /// Whether it is too early, or useless, to write again after a failure.
     fn waits(&mut self) -> bool {
         let Some(gap) = &mut self.gap else {
             return false;
@@ -177,12 +177,12 @@ impl Recorder {
         now < gap.retry_at
     }
 
-    /// What a person should know, once.
+    /// A warning for a person, once.
     pub fn take_news(&mut self) -> Option<String> {
         self.news.take()
     }
 
-    /// Whether `lines` are in the file now, after what had to come first.
+    /// Whether `lines` are in the file now, after the gap marker if one was needed.
     fn append(&mut self, at: At, lines: &str) -> bool {
         let mut text = String::new();
         if self.length == 0 {
@@ -227,7 +227,7 @@ impl Recorder {
         false
     }
 
-    /// All of it or, as far as the file system allows, nothing.
+    /// Writes all of it or, as far as the file system allows, nothing.
     fn write_whole(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Err(fault) = self.file.write_all(bytes) {
             // A failure here leaves a torn line, which the next start of the slot cuts off.
@@ -280,12 +280,12 @@ fn open_private(path: &Path) -> io::Result<File> {
     }
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(io::Error::other("another shim is writing it")),
-        // Some network file systems have no locks; the socket still keeps a second shim away.
+        // Some network file systems have no locks; the socket still prevents a second shim.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }
 
-/// Cuts off what a crash left unfinished; the length that remains, and the time of its last event.
+/// Cuts off what a crash left incomplete; returns the remaining length, and the time of its last event.
 fn resume(file: &mut File) -> io::Result<(u64, At)> {
     let length = file.seek(SeekFrom::End(0))?;
     if length == 0 {

@@ -3,8 +3,9 @@
 mod bound;
 mod end;
 
-use super::door::{PeerGone, ShimListener, ShimPeer};
+use super::checkpoints::Checkpoints;
 use super::inputs::{InputOffer, Inputs};
+use super::listener::{PeerGone, ShimListener, ShimPeer};
 use super::pty::Pty;
 use super::recorder::Recorder;
 use super::text::{TextPiece, TextStream};
@@ -19,32 +20,31 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// One read of the terminal at most, and so the longest event. The kernel's own buffer holds 4 KB and
-/// is refilled while we read.
+/// The most bytes of one read from the terminal, and so the longest event. The kernel's own buffer holds 4 KB and is refilled
+/// during the read.
 const READ: usize = 16 << 10;
 
-/// The longest marker in characters; the rest is cut off. A state and a reason need far less, and a recording's last
-/// line must be found without reading much of it.
+/// The longest marker in characters; the rest is cut off. A state and a reason need far less, and a recording's last line must be
+/// found without reading much of it.
 const MAX_MARK: usize = 4 << 10;
 
-/// How long the rest of a character is waited for. A terminal passes 4 KB at a time, which ends inside of one as
-/// often as not, and on a loaded machine the next piece comes late; two broken characters in its place shift the
-/// rest of the row.
+/// How long to wait for the rest of a character. A terminal passes 4 KB at a time, which often ends inside a character, and on a
+/// loaded machine the next piece comes late; two broken characters in its place would shift the rest of the row.
 const HALF_CHARACTER: Duration = Duration::from_secs(2);
 
-/// How long the terminal is not read after a rotation was refused for newer output, so that the next snapshot
-/// can be complete. A child that writes on meanwhile waits no longer than at a busy terminal.
+/// How long the terminal is not read after a rotation was refused because of newer output, so that the next snapshot can be
+/// complete. A child that writes meanwhile waits no longer than at a busy terminal.
 const HOLD: Duration = Duration::from_millis(200);
 
-/// How long the terminal is not read before the first daemon has come, which it does within milliseconds. A program that
-/// floods its terminal from its first moment would otherwise write megabytes that the daemon has to read before it
-/// knows the screen. A daemon that was killed in between is not waited for any longer.
+/// How long the terminal is not read before the first daemon has connected, which takes milliseconds. Otherwise a program that
+/// floods its terminal from the start would write megabytes that the daemon has to read before it knows the screen. This also
+/// limits the wait for a daemon that was killed.
 const FIRST_DAEMON: Duration = Duration::from_secs(5);
 
-/// A shim that is told to end (the machine shuts down) gives the child this long.
+/// How long the child gets when the shim receives SIGTERM (the machine shuts down).
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
-/// The signals that the shim listens to, as sockets that become readable.
+/// The signals that the shim handles, as sockets that become readable.
 pub(super) struct ShimSignals {
     pub child: UnixStream,
     pub end: UnixStream,
@@ -54,22 +54,23 @@ pub(super) struct ShimSignals {
 
 pub(super) struct Shim {
     slot: String,
-    /// Where the daemon that started it keeps its state.
+    /// The state directory of the daemon that started it.
     home: PathBuf,
-    door: ShimListener,
+    listener: ShimListener,
     peer: Option<ShimPeer>,
     pty: Pty,
     recorder: Recorder,
     bound: RecordingBound,
     text: TextStream,
-    /// When a held beginning of a character is given up.
+    /// When to give up on the rest of a held character.
     text_due: Option<Instant>,
     /// Until when nothing is read from the terminal.
     held_until: Option<Instant>,
     inputs: Inputs,
     end: ProgramEnd,
-    /// What it keeps for the next daemon.
+    /// A note that it keeps for the next daemon.
     note: String,
+    checkpoints: Checkpoints,
     buffer: Box<[u8]>,
 }
 
@@ -78,12 +79,12 @@ struct Ready {
     child: bool,
     end: bool,
     ring: bool,
-    door: bool,
+    listener: bool,
     peer: PollFlags,
 }
 
 impl Shim {
-    pub fn new(spec: ShimSpec, door: ShimListener, mut recorder: Recorder, pty: Pty) -> Self {
+    pub fn new(spec: ShimSpec, listener: ShimListener, mut recorder: Recorder, pty: Pty) -> Self {
         let goes_on = recorder.length() > 0;
         recorder.record('m', &format!("start {}", pty.child.as_raw_nonzero()));
         if goes_on {
@@ -95,7 +96,7 @@ impl Shim {
             slot: spec.slot,
             bound: RecordingBound::new(spec.cap),
             home: spec.keeper.home,
-            door,
+            listener,
             peer: None,
             pty,
             recorder,
@@ -105,6 +106,7 @@ impl Shim {
             inputs: Inputs::default(),
             end: ProgramEnd::new(),
             note: String::new(),
+            checkpoints: Checkpoints::default(),
             buffer: vec![0; READ].into_boxed_slice(),
         }
     }
@@ -123,10 +125,12 @@ impl Shim {
             exit: self.end.reported_exit(),
             ended_at: self.end.ended_at(),
             note: Some(self.note.clone()),
+            written: Some(self.checkpoints.written()),
+            checkpoints: self.checkpoints.kept(),
         }
     }
 
-    /// Runs until the tree is gone and a daemon has noted it.
+    /// Runs until the process tree is gone and a daemon has recorded that.
     pub fn run(&mut self, signals: &ShimSignals) {
         self.reap();
         while !self.end.is_dismissed() {
@@ -154,7 +158,7 @@ impl Shim {
                 clear(&signals.ring, &mut self.buffer);
                 self.rung();
             }
-            if ready.door {
+            if ready.listener {
                 self.welcome();
             }
             self.pump_input();
@@ -171,7 +175,7 @@ impl Shim {
         self.end.exited(reaped.exit);
     }
 
-    /// Ends everything at once; for a start that nobody is told of.
+    /// Ends everything at once; for a start that no daemon knows of.
     pub fn abandon(&mut self, signals: &ShimSignals) {
         self.end.dismiss();
         self.stop(Duration::ZERO);
@@ -186,7 +190,7 @@ impl Shim {
             PollFd::new(&signals.child, PollFlags::IN),
             PollFd::new(&signals.end, PollFlags::IN),
             PollFd::new(&signals.ring, PollFlags::IN),
-            PollFd::new(&self.door, PollFlags::IN),
+            PollFd::new(&self.listener, PollFlags::IN),
             PollFd::new(&self.pty, pty_events),
         ];
         let peer_at = self.peer.as_ref().map(|peer| {
@@ -195,7 +199,7 @@ impl Shim {
             fds.push(PollFd::new(peer, events));
             fds.len() - 1
         });
-        let bell_at = self.door.bell().map(|bell| {
+        let bell_at = self.listener.bell().map(|bell| {
             fds.push(PollFd::new(bell, PollFlags::IN));
             fds.len() - 1
         });
@@ -210,19 +214,19 @@ impl Shim {
             child: ready(0),
             end: ready(1),
             ring: ready(2),
-            door: ready(3) || bell_at.is_some_and(ready),
+            listener: ready(3) || bell_at.is_some_and(ready),
             peer: peer_at.map_or(PollFlags::empty(), |at| fds[at].revents()),
         }
     }
 
-    /// Until when the terminal is not read: for a rotation, or for a daemon that is behind.
+    /// Until when the terminal is not read: for a rotation, or for a slow daemon.
     fn held(&self) -> Option<Instant> {
         let peer = self.peer.as_ref();
         self.held_until
             .max(peer.and_then(|peer| peer.awaited_until(Instant::now())))
     }
 
-    /// How long nothing needs to be done. While the terminal is not read, no silence can be heard.
+    /// How long nothing needs to be done. While the terminal is not read, no silence can be observed.
     fn next_timer(&self, held: Option<Instant>) -> Option<Duration> {
         let now = Instant::now();
         [
@@ -230,7 +234,7 @@ impl Shim {
             self.end.due(),
             self.text_due,
             self.recorder.retry_at(),
-            self.door.bell_until(),
+            self.listener.bell_until(),
         ]
         .into_iter()
         .flatten()
@@ -246,12 +250,12 @@ impl Shim {
         if self.held_until.is_some_and(|until| until <= now) {
             self.held_until = None;
         }
-        // Nobody will ever dismiss it if its socket is gone, and what its daemon kept too.
-        if self.end.looks(now) && !self.door.is_there() && !self.home.exists() {
+        // If its socket and its daemon's state are gone, nobody will ever dismiss it.
+        if self.end.looks(now) && !self.listener.is_there() && !self.home.exists() {
             self.end.dismiss();
         }
-        if self.door.bell_until().is_some_and(|until| until <= now) {
-            self.door.close_bell();
+        if self.listener.bell_until().is_some_and(|until| until <= now) {
+            self.listener.close_bell();
         }
         self.recorder.retry();
         self.tell_news();
@@ -260,7 +264,7 @@ impl Shim {
 
     // ---- from the terminal to the recording and the daemon
 
-    /// Reads once; whether there was anything. If not, the silence up to now is told.
+    /// Reads once; returns whether there was anything. If not, the silence up to now is reported.
     fn pump_output(&mut self) -> bool {
         let now = Instant::now();
         let bytes = self.pty.read(&mut self.buffer);
@@ -280,8 +284,7 @@ impl Shim {
         true
     }
 
-    /// Half a character is passed on as it is where the other half does not come. It can't come while the terminal is
-    /// not read.
+    /// Passes on half a character if the other half does not come. It can't come while the terminal is not read.
     fn give_up_character(&mut self, now: Instant) {
         if let Some(until) = self.held() {
             self.text_due = Some(until.max(now) + HALF_CHARACTER);
@@ -296,23 +299,25 @@ impl Shim {
         self.pass_on(&piece);
     }
 
-    /// Into the recording first, and then the same bytes with the same time to the daemon.
+    /// Writes to the recording first, and then sends the same bytes with the same time to the daemon.
     fn pass_on(&mut self, piece: &TextPiece) {
         if piece.text.is_empty() {
             return;
         }
         let at = self.record_change('o', &piece.text, piece.exact.as_deref());
+        let recorded = self.recorder.length();
+        self.checkpoints.wrote(at, piece.bytes().len(), recorded);
         self.tell(|peer| peer.output(at, piece.bytes()));
     }
 
-    /// Records what changes the screen, and says when.
+    /// Records a change of the screen, and returns its time.
     fn record_change(&mut self, code: char, data: &str, exact: Option<&[u8]>) -> At {
         let at = self.recorder.record_exactly(code, data, exact);
         self.recorder.clock().changed(at);
         at
     }
 
-    /// News wait for a daemon that hears them.
+    /// Recorder warnings are queued until a daemon connects.
     fn tell_news(&mut self) {
         if self.peer.is_some()
             && let Some(text) = self.recorder.take_news()
@@ -325,7 +330,7 @@ impl Shim {
         self.tell(|peer| peer.report(&message));
     }
 
-    /// A daemon that can't be told is let go: the recording has everything for its return.
+    /// A daemon that can't be reached is dropped: the recording has everything for its return.
     fn tell(&mut self, say: impl FnOnce(&mut ShimPeer) -> Result<(), PeerGone>) {
         if let Some(peer) = &mut self.peer
             && say(peer).is_err()
@@ -334,7 +339,7 @@ impl Shim {
         }
     }
 
-    /// What a daemon that is gone had said counts as if it were heard a moment sooner: a dismissal is its last word.
+    /// Processes the last messages of a daemon that is gone: it may have sent a dismissal.
     fn hear_out(&mut self) {
         let Some(mut peer) = self.peer.take() else {
             return;
@@ -348,24 +353,24 @@ impl Shim {
 
     // ---- from the daemon to the terminal and the tree
 
-    /// A daemon does not find the shim, or its own files: what was removed is made again.
+    /// A daemon does not find the shim, or its own files: removed files are created again.
     fn rung(&mut self) {
         self.restore();
-        if let Err(fault) = self.door.rung() {
+        if let Err(fault) = self.listener.rung() {
             self.trouble(format!(
                 "the shim can't be reached without its socket: {fault}"
             ));
         }
     }
 
-    /// Makes again what somebody removed.
+    /// Creates removed files again.
     fn restore(&mut self) {
         for text in self.restored() {
             self.trouble(text);
         }
     }
 
-    /// The same; what a person should know of it.
+    /// The same; returns warnings for a person.
     fn restored(&mut self) -> Vec<String> {
         let recording = match self.recorder.restore() {
             Ok(false) => None,
@@ -374,13 +379,13 @@ impl Shim {
                 "its recording was removed, and can't be made again: {fault}"
             )),
         };
-        let socket = self.door.restore().err();
+        let socket = self.listener.restore().err();
         recording.into_iter().chain(socket).collect()
     }
 
-    /// The newest daemon is the one that counts.
+    /// The newest daemon replaces the previous one.
     fn welcome(&mut self) {
-        while let Some(peer) = self.door.accept() {
+        while let Some(peer) = self.listener.accept() {
             // It reads the recording at once.
             let news = self.restored();
             self.peer = Some(peer);
@@ -388,7 +393,7 @@ impl Shim {
             let hello = self.hello();
             self.tell(|peer| peer.greet(&hello));
             news.into_iter().for_each(|text| self.trouble(text));
-            // What it finds in the recording may be long over, and must not look unfinished.
+            // The silences that it finds in the recording may be long over, and must not look incomplete.
             let told = self.recorder.clock().told();
             told.for_each(|at| self.report(FromShim::Quiet { at }));
         }
@@ -400,8 +405,8 @@ impl Shim {
             Ok(commands) => commands.into_iter().for_each(|command| self.obey(command)),
             Err(PeerGone) => {
                 self.peer = None;
-                // The next daemon is to find it, and there is nobody to be told if it can't.
-                let _ = self.door.restore();
+                // The next daemon must find it, and nobody can be informed if that fails.
+                let _ = self.listener.restore();
             }
         }
     }
@@ -418,9 +423,10 @@ impl Shim {
             }
             Some(ToShim::Keep { note }) if note.len() <= MAX_NOTE => self.note = note,
             Some(ToShim::Keep { .. }) => self.trouble("a note is too long to be kept"),
+            Some(ToShim::Checkpoint(screen)) => self.checkpoints.keep(screen),
             Some(ToShim::Rotate { to, seen, snapshot }) => self.rotate(&to, seen, &snapshot),
             Some(ToShim::Restore) => self.restore(),
-            // That it was heard is enough: the peer has noted when.
+            // Receiving it is enough: the peer has recorded the time.
             Some(ToShim::Taking) => {}
             Some(ToShim::Dismiss) if self.end.is_over() => self.end.dismiss(),
             Some(ToShim::Dismiss) => self.trouble("a shim is not dismissed while its child runs"),
@@ -429,8 +435,7 @@ impl Shim {
     }
 
     fn rotate(&mut self, to: &Path, seen: At, snapshot: &str) {
-        // What still waits in the terminal would come after the snapshot as well; while it is not read, nothing
-        // does.
+        // Bytes that still wait in the terminal would come after the snapshot as well; while it is not read, none come.
         let came = self.held_until.is_none() && self.pump_output();
         let last_change = self.recorder.clock().last_change();
         let is_current = !came && last_change.is_none_or(|last| last <= seen);
@@ -443,6 +448,9 @@ impl Shim {
         } else {
             Err("there is newer output than the snapshot shows".to_owned())
         };
+        if rotated.is_ok() {
+            self.checkpoints.forget();
+        }
         self.report(match rotated {
             Ok(at) => FromShim::Rotated { at },
             Err(reason) => FromShim::NotRotated { reason },
@@ -466,7 +474,7 @@ impl Shim {
         }
     }
 
-    /// Writes what the terminal takes; the rest waits for the child to read.
+    /// Writes what the terminal accepts; the rest waits for the child to read.
     fn pump_input(&mut self) {
         while let Some(bytes) = self.inputs.front() {
             let whole = bytes.len();
@@ -494,7 +502,7 @@ impl Shim {
         let Some(signal) = Signal::from_named_raw(number) else {
             return self.trouble(format!("there is no signal {number}"));
         };
-        // Once it is reaped, its id may belong to someone else.
+        // Once it is reaped, its id may belong to another process.
         if self.end.has_exited() {
             return;
         }
@@ -506,7 +514,7 @@ impl Shim {
     }
 }
 
-/// Takes the signals out of their socket: what matters is that there were any.
+/// Drains the signals from their socket: only their presence matters.
 fn clear(mut socket: &UnixStream, buffer: &mut [u8]) {
     while std::io::Read::read(&mut socket, buffer).is_ok_and(|count| count > 0) {}
 }

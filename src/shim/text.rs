@@ -1,11 +1,11 @@
-//! UTF-8 from a stream that may be cut anywhere. Pure.
+//! UTF-8 from a stream that may be split anywhere. Pure.
 
-/// What came of a stream: text, and the bytes themselves where they are another thing.
+/// A piece of a stream: its text, and the exact bytes if they differ.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct TextPiece {
-    /// What is not UTF-8 is U+FFFD in it.
+    /// Invalid UTF-8 is U+FFFD in it.
     pub text: String,
-    /// Only where something is not UTF-8.
+    /// Set only if something is not UTF-8.
     pub exact: Option<Vec<u8>>,
 }
 
@@ -25,8 +25,8 @@ impl TextPiece {
     }
 }
 
-/// Bytes in, text out: a character that is cut off at the end is held back until its rest comes. However the stream is
-/// cut, the text is that of the whole.
+/// Bytes in, text out: an incomplete character at the end is held back until its rest comes. The text is the same however the
+/// stream is split.
 #[derive(Debug, Default)]
 pub(super) struct TextStream {
     /// The beginning of a character, at most three bytes.
@@ -34,7 +34,7 @@ pub(super) struct TextStream {
 }
 
 impl TextStream {
-    /// What is complete with `bytes`.
+    /// The text that is complete with `bytes`.
     pub fn push(&mut self, bytes: &[u8]) -> TextPiece {
         let mut joined = std::mem::take(&mut self.held);
         joined.extend_from_slice(bytes);
@@ -47,7 +47,7 @@ impl TextStream {
         !self.held.is_empty()
     }
 
-    /// Gives up waiting for the rest of a held character.
+    /// Gives up on the rest of a held character.
     pub fn flush(&mut self) -> TextPiece {
         TextPiece::of(std::mem::take(&mut self.held))
     }

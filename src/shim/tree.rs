@@ -1,5 +1,5 @@
-//! The processes of a slot: the child, what it started, and what those left behind. The shim is their
-//! subreaper, so that whoever loses its parent becomes a child of the shim, also after setsid.
+//! The processes of a slot: the child, its descendants, and their orphans. The shim is their subreaper, so that an orphan becomes
+//! a child of the shim, also after setsid.
 
 use crate::core::model::ExitReport;
 use crate::os::process_stat::{Stat, pids};
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use std::collections::{HashMap, HashSet};
 
-/// A process that has ended and is gone from the table.
+/// A process that has ended and was reaped.
 #[derive(Debug)]
 pub(super) struct Reaped {
     pub pid: Pid,
@@ -22,7 +22,7 @@ pub(super) enum LeftOfTree {
     None,
 }
 
-/// Reaps every process that has ended, whoever's child it was before.
+/// Reaps every ended process, including adopted orphans.
 pub(super) fn reap(mut ended: impl FnMut(Reaped)) -> LeftOfTree {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
@@ -51,8 +51,8 @@ impl Reaped {
     }
 }
 
-/// Sends signals to every descendant of this process. One that may not be signalled (it changed its
-/// user) or is gone already is passed over: whether anyone is left is for [`reap`] to say.
+/// Sends signals to every descendant of this process. One that can't be signalled (it changed its user) or is already gone is
+/// skipped: [`reap`] tells whether any is left.
 pub(super) fn signal_all(signals: &[Signal]) {
     for pid in all() {
         for &signal in signals {
@@ -61,7 +61,7 @@ pub(super) fn signal_all(signals: &[Signal]) {
     }
 }
 
-/// Whether a process has said that it will not hear a signal.
+/// Whether a process ignores a signal.
 pub(super) fn ignores(pid: Pid, signal: Signal) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
     let status = status.unwrap_or_default();
@@ -75,7 +75,7 @@ pub(super) fn all() -> Vec<Pid> {
     descendants(&parents(), rustix::process::getpid())
 }
 
-/// Everyone below `root`, given who is whose parent.
+/// All descendants of `root`, from a map of parents.
 fn descendants(parents: &HashMap<Pid, Pid>, root: Pid) -> Vec<Pid> {
     let mut found = HashSet::from([root]);
     let mut grown = true;
@@ -90,15 +90,15 @@ fn descendants(parents: &HashMap<Pid, Pid>, root: Pid) -> Vec<Pid> {
     found.into_iter().collect()
 }
 
-/// Every process with its parent. One that has ended and was not reaped is among them: with its main
-/// thread gone, a process looks just so while its other threads run on.
+/// Every process with its parent, including ended ones that were not reaped: a process whose main thread has ended looks the same
+/// while its other threads run.
 fn parents() -> HashMap<Pid, Pid> {
     pids()
         .filter_map(|number| Some((Pid::from_raw(number)?, parent_in(&Stat::of(number)?)?)))
         .collect()
 }
 
-/// `None` for a process of the kernel's own.
+/// `None` for a kernel process.
 fn parent_in(stat: &Stat) -> Option<Pid> {
     Pid::from_raw(stat.number(Stat::PARENT)?)
 }

@@ -1,7 +1,7 @@
-//! What goes over the socket between daemon and shim: frames `[kind: u8][length: u32 le][payload]`. Pure.
+//! The messages between daemon and shim: frames `[kind: u8][length: u32 le][payload]`. Pure.
 //!
-//! Output and input are raw (a number, then bytes); everything else is JSON in which unknown fields are
-//! passed over, so that an old shim and a new daemon understand each other.
+//! Output and input are raw (a number, then bytes); everything else is JSON in which unknown fields are ignored, so that an old
+//! shim and a new daemon understand each other.
 
 use super::{FromShim, Hello, ToShim};
 use crate::core::terminal::At;
@@ -16,7 +16,7 @@ const KIND_REPORT: u8 = 18;
 const HEAD: usize = 5;
 const NUMBER: usize = 8;
 
-/// The longest payload: a paste of 1 MB with room for its brackets and for what escaping may add.
+/// The longest payload: a paste of 1 MB with room for its brackets and for escaping.
 pub const MAX_PAYLOAD: usize = 2 << 20;
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -27,14 +27,14 @@ pub enum WireError {
     Broken { kind: u8, reason: String },
 }
 
-/// One frame as it came; what it means depends on who reads it.
+/// One received frame; its meaning depends on the reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     pub kind: u8,
     pub payload: Vec<u8>,
 }
 
-/// What a daemon can hear from a shim.
+/// A message from a shim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeardMessage {
     Hello(Hello),
@@ -43,11 +43,11 @@ pub enum HeardMessage {
     Unknown,
 }
 
-/// Puts frames together from bytes that may be split anywhere.
+/// Assembles frames from bytes that may be split anywhere.
 #[derive(Debug, Default)]
 pub struct Decoder {
     buffer: Vec<u8>,
-    /// Bytes at the beginning of the buffer that were given out already.
+    /// Bytes at the beginning of the buffer that were already returned.
     used: usize,
 }
 
@@ -58,7 +58,7 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole frame, if it is there. After an error the stream can't be read any further.
+    /// The next complete frame, if it is there. After an error the stream can't be read any further.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, WireError> {
         let rest = &self.buffer[self.used..];
         let Some((&[kind, a, b, c, d], body)) = rest.split_first_chunk::<HEAD>() else {
@@ -108,7 +108,7 @@ pub fn put_command(out: &mut Vec<u8>, message: &ToShim) {
     }
 }
 
-/// What a frame means to the daemon.
+/// The meaning of a frame for the daemon.
 pub fn heard(frame: Frame) -> Result<HeardMessage, WireError> {
     match frame.kind {
         KIND_HELLO => from_json(&frame).map(HeardMessage::Hello),
@@ -122,7 +122,7 @@ pub fn heard(frame: Frame) -> Result<HeardMessage, WireError> {
     }
 }
 
-/// What a frame means to the shim; `None` when a newer daemon says what this shim doesn't know.
+/// The meaning of a frame for the shim; `None` for an unknown command of a newer daemon.
 pub fn command(frame: Frame) -> Result<Option<ToShim>, WireError> {
     match frame.kind {
         KIND_INPUT => {
@@ -134,7 +134,7 @@ pub fn command(frame: Frame) -> Result<Option<ToShim>, WireError> {
     }
 }
 
-/// Whole microseconds; half a million years of them fit.
+/// Whole microseconds; enough for half a million years.
 pub(super) fn micros_of(at: At) -> u64 {
     u64::try_from(at.as_micros()).unwrap_or(u64::MAX)
 }
@@ -145,16 +145,14 @@ fn put_numbered(out: &mut Vec<u8>, kind: u8, number: u64, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// The types of this module hold nothing that JSON can't say, so that a failure is only thinkable for a
-/// map with odd keys; a frame with an empty payload would then be refused at the other end.
+/// The types of this module always have a JSON form. If one did not, the other end would refuse the empty payload.
 fn put_json<T: serde::Serialize>(out: &mut Vec<u8>, kind: u8, value: &T) {
     let json = serde_json::to_vec(value).unwrap_or_default();
     put_head(out, kind, json.len());
     out.extend_from_slice(&json);
 }
 
-/// A payload over the limit is refused at the other end; saturating only keeps its length from looking
-/// small.
+/// The other end refuses a payload over the limit; saturating only prevents that its length looks small.
 fn put_head(out: &mut Vec<u8>, kind: u8, length: usize) {
     out.push(kind);
     out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
@@ -169,7 +167,7 @@ fn numbered(mut frame: Frame) -> Result<(u64, Vec<u8>), WireError> {
     Ok((number, frame.payload))
 }
 
-/// A JSON message of this binary's time, `None` when its type is unknown but it is a message at all.
+/// A JSON message known to this binary; `None` if its type is unknown.
 fn known<T: serde::de::DeserializeOwned>(frame: &Frame) -> Result<Option<T>, WireError> {
     from_json::<T>(frame).map(Some).or_else(|fault| {
         let any: serde_json::Value = from_json(frame)?;

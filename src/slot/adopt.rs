@@ -10,12 +10,15 @@ use super::orphan_processes::OrphansFound;
 use super::removed::{AskEverything, Launched};
 use super::task::GRACE;
 use crate::core::machine::{Cause, DesiredState, Input, NOBODY, Runs};
+use crate::core::model::EventKind;
 use crate::core::model::ExitReport;
-use crate::core::model::What;
 use crate::core::settings::{Gate, SlotConfig};
+use crate::launch;
 use crate::os::blocking;
+use crate::os::files;
 use crate::shim::{Hello, LaunchError, ShimLink};
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::watch;
@@ -25,9 +28,9 @@ const NO_RECORD: &str = "nobody knows which settings its program was started wit
                          until it is restarted";
 
 /// The end of a program of which nobody knows how it ended.
-pub(crate) fn shim_lost() -> What {
+pub(crate) fn shim_lost() -> EventKind {
     let ExitReport { code, signal } = ExitReport::UNKNOWN;
-    What::Exit {
+    EventKind::Exit {
         code,
         signal,
         cause: Cause::ShimLost.name().to_owned(),
@@ -192,10 +195,13 @@ impl<K: ProgramKind> Slot<K> {
         if let Some(at) = self.began(pid) {
             self.program.was_started(at);
         }
-        self.tell(What::Adopted { pid });
+        self.tell(EventKind::Adopted { pid });
         let settings = self.context.settings_file(&self.program.settings().name);
-        self.memory
-            .set_settings(std::fs::read_to_string(settings).ok());
+        let settings = files::read_text(&settings).ok();
+        let parsed = settings.as_deref().map(serde_json::from_str::<Value>);
+        let rules = parsed.and_then(Result::ok).as_ref().map(launch::rules_of);
+        self.rules.shares(rules.unwrap_or_default());
+        self.memory.set_settings(settings);
         let more = K::found_running(self, hello).await;
         let draft = self.memory.draft.clone();
         let typed = draft.and_then(|draft| draft.reached(hello.last_input));

@@ -3,6 +3,7 @@
 use crate::core::claude::transcript;
 use crate::core::machine::Answer;
 use crate::os::blocking::Worker;
+use crate::os::files;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -78,7 +79,7 @@ async fn ending_at((file, offset): (PathBuf, u64), worker: &Worker) -> transcrip
 }
 
 fn read_from(file: &Path, offset: u64) -> std::io::Result<String> {
-    let mut file = std::fs::File::open(file)?;
+    let mut file = files::open(file)?;
     let length = file.metadata()?.len();
     let start = offset.max(length.saturating_sub(MAX_TURN));
     file.seek(SeekFrom::Start(start))?;

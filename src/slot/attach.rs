@@ -11,7 +11,7 @@ use super::writing::shown;
 use crate::audit::Record;
 use crate::core::machine::{Input, Stroke, strokes};
 use crate::core::model::Person;
-use crate::core::model::{AttachAnswer, Ending, RpcError, What};
+use crate::core::model::{AttachAnswer, Ending, EventKind, RpcError};
 use crate::os::outbox::Outbox;
 use crate::shim::ToShim;
 use tokio::sync::oneshot;
@@ -87,7 +87,7 @@ impl<K: ProgramKind> Slot<K> {
         let id = self.screen.join(viewer)?;
         self.fit();
         self.screen.draw();
-        self.tell(What::Attached {
+        self.tell(EventKind::Attached {
             uid,
             read_only,
             cols,
@@ -160,7 +160,7 @@ impl<K: ProgramKind> Slot<K> {
 
     async fn leave(&mut self, id: u64) -> Option<Viewer> {
         let (viewer, typed_last) = self.screen.leave(id)?;
-        self.tell(What::Detached {
+        self.tell(EventKind::Detached {
             uid: viewer.person.uid,
         });
         if typed_last {
@@ -204,7 +204,7 @@ impl<K: ProgramKind> Slot<K> {
     /// Nobody has anything more to see here.
     pub(super) fn dismiss_viewers(&mut self, ending: &Ending) {
         for uid in self.screen.dismiss_viewers(ending) {
-            self.tell(What::Detached { uid });
+            self.tell(EventKind::Detached { uid });
         }
     }
 }

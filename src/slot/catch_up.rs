@@ -20,6 +20,13 @@ use std::time::{Duration, Instant};
 /// screen is not known yet. A longer one is read on between commands.
 const AT_FIRST: Duration = Duration::from_secs(1);
 
+/// The same if there is more to read than [`LONG`]: a daemon that takes over a hundred slots answers meanwhile, and says which of
+/// them it still reads.
+const AT_FIRST_IF_LONG: Duration = Duration::from_millis(50);
+
+/// Bytes of a recording that are read within moments, also on a machine that has other work.
+const LONG: u64 = 512 << 10;
+
 /// How long one look at the recording waits before the shim is told that it will be read on.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -38,6 +45,8 @@ pub(super) struct CatchingUp {
     questions: Questions,
     /// Whether this daemon has seen the program's output before, or is the first to see it.
     is_ours: bool,
+    /// What the program has written in all, if the output is taken in from the beginning.
+    written: Option<u64>,
     /// Whether the output had overflowed before.
     overflowed: bool,
     /// Whether the terminal shows nothing yet; after a broken connection it shows what stood there before.
@@ -77,8 +86,24 @@ impl<K: ProgramKind> Slot<K> {
                 is_unseen,
             }
         });
+        let checkpoint = match (hello.written, questions) {
+            (Some(written), Questions::Answered) if is_blank && K::READS_SCREEN => {
+                self.screen.go_on_from(written, &hello.checkpoints)
+            }
+            _ => None,
+        };
+        let from = checkpoint.as_ref().map_or(0, |kept| kept.from);
+        let patience = match hello.recorded - from.min(hello.recorded) > LONG {
+            true => AT_FIRST_IF_LONG,
+            false => AT_FIRST,
+        };
+        let reading = RecordingReader::new(&hello.recording, hello.recorded, K::READS_SCREEN);
+        // Places in the output are to be those that an earlier daemon has told.
+        let is_new = self.screen.output().is_new() && !K::READS_SCREEN;
+        let reading = self.with_earlier_output(reading);
         self.catching = Some(Box::new(CatchingUp {
-            reading: RecordingReader::new(&hello.recording, hello.recorded, K::READS_SCREEN),
+            reading: reading.behind(checkpoint),
+            written: hello.written.filter(|_| is_new),
             questions,
             is_ours,
             overflowed,
@@ -86,7 +111,7 @@ impl<K: ProgramKind> Slot<K> {
             exit,
             postponed: VecDeque::new(),
         }));
-        let enough = Instant::now() + AT_FIRST;
+        let enough = Instant::now() + patience;
         while self.catching.is_some() && Instant::now() < enough {
             let fetched = fetched(&mut self.catching).await;
             if let Some(inputs) = self.read_on(fetched).await {
@@ -112,6 +137,7 @@ impl<K: ProgramKind> Slot<K> {
         for input in inputs {
             self.input(input).await;
         }
+        self.publish();
         let has_ended = self.machine.is_gone();
         for command in postponed {
             match command {
@@ -138,6 +164,12 @@ impl<K: ProgramKind> Slot<K> {
             }
             _ => self.command(command).await,
         }
+    }
+
+    /// What the slot does while a recording is read, for a person.
+    pub(super) fn catching_up(&self) -> Option<String> {
+        let taking = "being taken over: what its program wrote is read";
+        self.catching.as_ref().map(|_| taking.to_owned())
     }
 
     /// Whether there is room for another command.
@@ -176,6 +208,10 @@ impl<K: ProgramKind> Slot<K> {
             }
         };
         let told = catching.is_ours && !catching.overflowed;
+        if let Some(total) = catching.written {
+            let lost = self.screen.was_written(total);
+            self.own.has_lost(lost);
+        }
         let seen = replayed.and_then(|all| self.caught_up(all, catching.questions, told));
         Some(self.with_exit(seen, catching.exit).await)
     }
@@ -265,6 +301,7 @@ impl CatchingUp {
             | SlotCommand::History { .. }
             | SlotCommand::TakeOver { .. }
             | SlotCommand::Why { .. }
+            | SlotCommand::Asked { .. }
             | SlotCommand::AwaitOutput { .. } => true,
         }
     }

@@ -244,6 +244,9 @@ impl Slot<Claude> {
                 false => ARRIVES,
             };
         }
+        if let Some(frame) = self.screen.check_rows() {
+            self.see(&frame);
+        }
         self.screen.check_waiters();
         Looked::Still(self.own.news())
     }

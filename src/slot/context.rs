@@ -2,13 +2,15 @@
 
 use super::conversation_locks::ConversationLocks;
 use super::journal::SlotPaths;
+use super::memory::memory_file;
 use crate::audit::Audit;
 use crate::events::Bus;
-use crate::once::OnceRequests;
+use crate::launch;
 use crate::os::orphans::Shims;
 use crate::os::paths::{Env, PathError};
 use crate::os::usage::Meter;
 use crate::shim;
+use crate::slot::once::OnceRequests;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,8 +47,14 @@ pub fn sessions_dir(state: &Path) -> PathBuf {
 }
 
 impl SlotContext {
+    /// What Claude Code runs before each tool call of this slot. The daemon's lock is beside its state directory.
+    pub fn hook_command(&self, slot: &str) -> String {
+        let lock = self.state.with_extension("lock");
+        launch::hook_command(&self.program, &self.socket, &lock, slot)
+    }
+
     pub fn memory_file(&self, slot: &str) -> PathBuf {
-        self.state.join(format!("{slot}.json"))
+        memory_file(&self.state, slot)
     }
 
     /// What is kept of each session.

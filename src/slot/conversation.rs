@@ -6,7 +6,7 @@ use super::handle::Answer;
 use super::kind::ProgramKind;
 use super::lookups::{ClaudeFiles, LookedUp};
 use super::witness::process_start;
-use crate::core::model::{Fault, RpcError, What};
+use crate::core::model::{EventKind, Fault, RpcError};
 use crate::core::settings::SlotConfig;
 use crate::core::text::diagnostic::nearest;
 use crate::launch::{self, SessionStart};
@@ -79,7 +79,7 @@ impl<K: ProgramKind> Slot<K> {
         let fresh = Uuid::new_v4();
         self.memory.change(|memory| memory.enter(fresh, None));
         self.warn(&format!("conversation {lost} is gone; a new one is begun"));
-        self.tell(What::Session {
+        self.tell(EventKind::Session {
             session_id: fresh.to_string(),
         });
         fresh

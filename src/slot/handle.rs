@@ -6,9 +6,10 @@ use super::rules::SlotRules;
 use super::writing::Writing;
 use crate::core::machine::{Input, Reply, Token};
 use crate::core::model::{
-    Evidence, Fault, HistoryAnswer, Match, RpcError, ScreenAnswer, ScreenParams, SlotStatus, Trace,
-    What,
+    EventKind, Evidence, Fault, HistoryAnswer, Matches, RpcError, ScreenAnswer, ScreenParams,
+    SlotStatus, Trace,
 };
+use crate::core::policy::Ask;
 use crate::core::settings::SlotConfig;
 use regex::Regex;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub enum SlotCommand {
     Search {
         pattern: Regex,
         limit: usize,
-        reply: Answer<Vec<Match>>,
+        reply: Answer<Matches>,
     },
     History {
         last: Option<usize>,
@@ -57,6 +58,10 @@ pub enum SlotCommand {
     },
     Why {
         reply: Answer<Vec<Evidence>>,
+    },
+    /// The call that waits for a person, as the rules are asked about it.
+    Asked {
+        reply: Answer<Option<Ask>>,
     },
     /// Replies when a line of the output matches.
     AwaitOutput {
@@ -72,7 +77,7 @@ pub enum SlotCommand {
         running: Option<(String, Arc<dyn SlotRules>)>,
     },
     /// An event of the daemon that concerns this slot's log.
-    Note(What),
+    Note(EventKind),
     /// Files of the slot were removed: they are made again from what is known.
     Restore,
     /// The daemon ends: stop the program, or leave it in its shim.

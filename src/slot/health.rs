@@ -4,8 +4,9 @@ use super::Slot;
 use super::kind::ProgramKind;
 use super::lookups::LookedUp;
 use crate::core::machine::{Input, Measure, limit_reset_in};
+use crate::core::text::dollars::Dollars;
 use crate::os::usage::Usage;
-use chrono::{DateTime, Local, TimeDelta, Utc};
+use chrono::{DateTime, Datelike, Local, NaiveTime, TimeDelta, TimeZone, Utc};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
@@ -156,6 +157,20 @@ fn words<'a>(lines: impl Iterator<Item = &'a str>) -> u64 {
 pub(super) fn limited(text: String) -> Input {
     let until = limit_reset(&text);
     Input::Limited { text, until }
+}
+
+/// What was spent today; a day is that of the daemon's time zone.
+pub(super) fn cost_today(grown: Dollars) -> Option<Input> {
+    let now = Local::now();
+    let tomorrow = now.date_naive().succ_opt()?.and_time(NaiveTime::MIN);
+    // A day may begin later than at midnight, when clocks are changed then.
+    let tomorrow = Local.from_local_datetime(&tomorrow).earliest();
+    let left = tomorrow.map_or(TimeDelta::days(1), |tomorrow| tomorrow - now);
+    Some(Input::CostOn {
+        day: now.date_naive().num_days_from_ce(),
+        ends: Instant::now().checked_add(left.to_std().ok()?)?,
+        grown,
+    })
 }
 
 /// When the usage limit that these words tell of is lifted. The screen shows the time of the slot's surroundings,

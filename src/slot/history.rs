@@ -7,7 +7,7 @@ use super::Slot;
 use super::handle::Answer;
 use super::kind::ProgramKind;
 use crate::core::claude::transcript;
-use crate::core::model::{Fault, HistoryAnswer, Match, RpcError, Turn};
+use crate::core::model::{Fault, HistoryAnswer, Matches, RpcError, Turn};
 use crate::core::text::excerpt;
 use crate::core::text::secrets;
 use crate::launch;
@@ -17,6 +17,7 @@ use regex::Regex;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// Lines of scrollback that a search reads: all that the terminal keeps.
@@ -47,18 +48,18 @@ impl Transcripts {
             let path = told
                 .clone()
                 .or_else(|| launch::transcript_path(&self.env, &self.cwd, *id));
-            File::open(path?).ok()
+            files::open(&path?).ok()
         })
     }
 
-    /// The last entries, at most `last` of them and [`MAX_ANSWER`] bytes.
-    fn last_turns(&self, last: Option<usize>) -> HistoryAnswer {
+    /// The last entries, at most `last` of them and [`MAX_ANSWER`] bytes. Nothing more is read when the client has gone.
+    fn last_turns(&self, last: Option<usize>, gone: &CancellationToken) -> HistoryAnswer {
         let mut newest_first = Newest::new(last);
         for file in self.files().rev() {
             let Ok(lines) = LinesFromEnd::new(file, MAX_ENTRY) else {
                 continue;
             };
-            for line in lines {
+            for line in lines.take_while(|_| !gone.is_cancelled()) {
                 for turn in transcript::turns_of_line(&line).into_iter().rev() {
                     if !newest_first.take(masked(turn)) {
                         return newest_first.answer();
@@ -69,17 +70,15 @@ impl Transcripts {
         newest_first.answer()
     }
 
-    /// The lines of the conversation that match, oldest first.
-    fn search(&self, pattern: &Regex, limit: usize) -> Vec<Match> {
-        let lines = self
-            .files()
+    /// The lines of the conversation, oldest first.
+    fn lines(&self) -> impl Iterator<Item = String> {
+        self.files()
             .flat_map(|file| files::lines(BufReader::new(file), MAX_ENTRY))
             .flat_map(|line| transcript::turns_of_line(&line))
             .flat_map(|turn| {
                 let text = secrets::mask(&turn.text);
                 text.lines().map(str::to_owned).collect::<Vec<_>>()
-            });
-        matches_in("history", lines, pattern).take(limit).collect()
+            })
     }
 }
 
@@ -167,19 +166,19 @@ impl<K: ProgramKind> Slot<K> {
 
     fn read_history(&self, last: Option<usize>, reply: Answer<HistoryAnswer>) {
         let transcripts = self.transcripts();
-        answer_from_thread(reply, move || transcripts.last_turns(last));
+        answer_from_thread(reply, move |gone| transcripts.last_turns(last, gone));
     }
 
     /// Answers with the lines of the screen, its scrollback and the conversation that match.
-    pub(super) fn search(&self, pattern: Regex, limit: usize, reply: Answer<Vec<Match>>) {
+    pub(super) fn search(&self, pattern: Regex, limit: usize, reply: Answer<Matches>) {
         let screen = self.screen.terminal().lines(ALL_LINES);
         let transcripts = self.transcripts();
-        answer_from_thread(reply, move || {
+        answer_from_thread(reply, move |gone| {
+            let mut found = Matches::new(limit);
             // Masked first: a pattern must not find out what it is not shown.
-            let screen = secrets::mask_rows(&screen).into_iter();
-            let mut found: Vec<Match> =
-                matches_in("screen", screen, &pattern).take(limit).collect();
-            found.extend(transcripts.search(&pattern, limit - found.len()));
+            found.search("screen", secrets::mask_rows(&screen).iter(), &pattern);
+            let history = transcripts.lines().take_while(|_| !gone.is_cancelled());
+            found.search("history", history, &pattern);
             found
         });
     }
@@ -196,31 +195,23 @@ impl<K: ProgramKind> Slot<K> {
     }
 }
 
-/// Does the work on a thread where it may block, and answers with its result.
+/// Does the work on a thread where it may block, and answers with its result. The work sees when the client has gone, who
+/// needs no answer.
 fn answer_from_thread<T: Send + 'static>(
-    reply: Answer<T>,
-    work: impl FnOnce() -> T + Send + 'static,
+    mut reply: Answer<T>,
+    work: impl FnOnce(&CancellationToken) -> T + Send + 'static,
 ) {
     tokio::spawn(async move {
-        let done = blocking::run(work).await;
+        let gone = CancellationToken::new();
+        let seen = gone.clone();
+        let done = tokio::select! {
+            done = blocking::run(move || work(&seen)) => done,
+            () = reply.closed() => return gone.cancel(),
+        };
         let answer = done.map_err(|error| RpcError::new(Fault::Failed, error.to_string()));
-        // A client that went away needs no answer.
+        // It may have gone in this moment.
         let _ = reply.send(answer);
     });
-}
-
-fn matches_in<'a>(
-    place: &'a str,
-    lines: impl Iterator<Item = String> + 'a,
-    pattern: &'a Regex,
-) -> impl Iterator<Item = Match> + 'a {
-    let numbered = lines.enumerate();
-    let matching = numbered.filter(|(_, line)| pattern.is_match(line));
-    matching.map(move |(index, text)| Match {
-        place: place.to_owned(),
-        line: index + 1,
-        text,
-    })
 }
 
 #[cfg(test)]
@@ -247,6 +238,10 @@ mod tests {
         (directory, transcripts)
     }
 
+    fn whole(transcripts: &Transcripts, last: Option<usize>) -> HistoryAnswer {
+        transcripts.last_turns(last, &CancellationToken::new())
+    }
+
     fn texts(answer: &HistoryAnswer) -> Vec<&str> {
         answer.turns.iter().map(|turn| turn.text.as_str()).collect()
     }
@@ -256,11 +251,11 @@ mod tests {
         let (_old, mut all) = transcripts_of(["one", "two"].map(str::to_owned));
         let (_new, newer) = transcripts_of(["three", "four"].map(str::to_owned));
         all.sessions.extend(newer.sessions);
-        assert_eq!(texts(&all.last_turns(Some(3))), ["two", "three", "four"]);
-        let whole = all.last_turns(None);
-        assert_eq!(texts(&whole), ["one", "two", "three", "four"]);
-        assert!(!whole.left_out);
-        assert!(!all.last_turns(Some(0)).left_out);
+        assert_eq!(texts(&whole(&all, Some(3))), ["two", "three", "four"]);
+        let every = whole(&all, None);
+        assert_eq!(texts(&every), ["one", "two", "three", "four"]);
+        assert!(!every.left_out);
+        assert!(!whole(&all, Some(0)).left_out);
     }
 
     #[test]
@@ -268,7 +263,7 @@ mod tests {
         // Each of these characters has six bytes in JSON.
         let large = "\u{1}".repeat(2 * MAX_TEXT);
         let (_directory, transcripts) = transcripts_of(std::iter::repeat_n(large, 8));
-        let answer = transcripts.last_turns(None);
+        let answer = whole(&transcripts, None);
         assert!(answer.left_out && answer.turns.len() >= 2);
         let json = serde_json::to_vec(&answer).unwrap();
         assert!(json.len() < crate::core::model::MAX_LINE - (64 << 10));
@@ -279,8 +274,13 @@ mod tests {
     fn secrets_are_masked_before_a_pattern_sees_them() {
         let key = format!("sk-ant-api03-{}", "a1B2".repeat(8));
         let (_directory, transcripts) = transcripts_of([format!("take {key}, please\nand go")]);
-        assert!(!transcripts.last_turns(None).turns[0].text.contains(&key));
-        let found = |pattern: &str| transcripts.search(&Regex::new(pattern).unwrap(), 9);
+        assert!(!whole(&transcripts, None).turns[0].text.contains(&key));
+        let found = |pattern: &str| {
+            let mut found = Matches::new(9);
+            let pattern = Regex::new(pattern).unwrap();
+            found.search("history", transcripts.lines(), &pattern);
+            found.answer().unwrap()
+        };
         assert!(found("a1B2").is_empty());
         assert_eq!(found("and go")[0].line, 2);
     }

@@ -5,7 +5,7 @@ use super::claude::Claude;
 use super::memory::Memory;
 use crate::core::claude::{HookEvent, HookWhat};
 use crate::core::machine::Input;
-use crate::core::model::What;
+use crate::core::model::EventKind;
 use crate::launch;
 use std::path::{Component, Path};
 use uuid::Uuid;
@@ -80,7 +80,7 @@ impl Slot<Claude> {
         }
         self.hold(id);
         if before.is_some_and(|before| before != id) {
-            self.tell(What::Session {
+            self.tell(EventKind::Session {
                 session_id: id.to_string(),
             });
         }

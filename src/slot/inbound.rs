@@ -11,7 +11,7 @@ use crate::core::claude::reading::State;
 use crate::core::claude::{HookEvent, HookWhat};
 use crate::core::machine::{Input, KERNEL_KILLED};
 use crate::core::model::ExitReport;
-use crate::core::model::{Ending, Fault, RpcError, What};
+use crate::core::model::{Ending, EventKind, Fault, RpcError};
 use crate::core::terminal::{At, Frame};
 use crate::core::text::secrets;
 use crate::os::files;
@@ -99,7 +99,7 @@ impl<K: ProgramKind> Slot<K> {
 
     pub(super) fn tell_overflow(&mut self) {
         let kept = self.screen.output().room();
-        self.tell(What::BufferOverflow { kept });
+        self.tell(EventKind::BufferOverflow { kept });
     }
 
     pub(super) async fn ended(&mut self, report: ExitReport) {
@@ -144,11 +144,11 @@ impl<K: ProgramKind> Slot<K> {
     }
 
     /// Where a slot is given up, its last screen stands below the reason.
-    pub(super) fn tell_with_screen(&mut self, mut what: What) {
-        if let What::Exit { ended_at, .. } = &mut what {
+    pub(super) fn tell_with_screen(&mut self, mut what: EventKind) {
+        if let EventKind::Exit { ended_at, .. } = &mut what {
             *ended_at = self.program.last_end_mut().take_time();
         }
-        let gave_up = matches!(what, What::GaveUp { .. });
+        let gave_up = matches!(what, EventKind::GaveUp { .. });
         self.tell(what);
         if gave_up && let Some(screen) = self.program.last_end_mut().take_screen() {
             self.warn(&format!("its last screen was:\n{screen}"));
@@ -232,7 +232,7 @@ impl<K: ProgramKind> Slot<K> {
         let Some(text) = self.memory.settings.as_ref().filter(|_| !file.exists()) else {
             return;
         };
-        if let Err(error) = files::replace(&file, text) {
+        if let Err(error) = files::save(&file, text) {
             self.warn(&format!("{} can't be written: {error}", file.display()));
         }
     }

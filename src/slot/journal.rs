@@ -3,13 +3,13 @@
 
 use crate::core::claude::reading::State;
 use crate::core::machine::about;
-use crate::core::model::{Event, NO_ANSWER, What};
+use crate::core::model::{Event, EventKind, NO_ANSWER};
 use crate::core::policy::{Decision, RuleRef};
 use crate::core::settings::Supervision;
 use crate::core::text::secrets;
+use crate::os::files;
 use crate::os::log_file::{Cap, LogFile};
 use chrono::{DateTime, Local, SecondsFormat, Utc};
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -90,11 +90,11 @@ impl Journal {
     }
 
     /// The dialog that is to be told as gone before this is told: the daemon that told of the dialog may have been killed.
-    pub fn gone_before(&self, what: &What) -> Option<String> {
+    pub fn gone_before(&self, what: &EventKind) -> Option<String> {
         let ends = match what {
-            What::Exit { .. } => true,
-            What::State { to, .. } => !matches!(to, State::Starting | State::Confirming),
-            What::Dialog { dialog } => self.told.dialog.as_ref() != Some(&dialog.id),
+            EventKind::Exit { .. } => true,
+            EventKind::State { to, .. } => !matches!(to, State::Starting | State::Confirming),
+            EventKind::Dialog { dialog } => self.told.dialog.as_ref() != Some(&dialog.id),
             _ => false,
         };
         self.told.dialog.clone().filter(|_| ends)
@@ -131,8 +131,8 @@ impl Journal {
         line.push('\n');
         self.events.append(&line)?;
         match event.what {
-            // The answer is logged when it is whole.
-            What::Text { .. } => Ok(()),
+            // The answer is logged when it is whole; what it has cost is for programs.
+            EventKind::Text { .. } | EventKind::Cost { .. } => Ok(()),
             _ => self.log.append(&log_lines(event)),
         }
     }
@@ -153,12 +153,12 @@ impl Told {
         told
     }
 
-    fn follow(&mut self, what: &What) {
+    fn follow(&mut self, what: &EventKind) {
         match what {
-            What::Spawned { .. } | What::Adopted { .. } => self.runs = true,
-            What::Exit { .. } => *self = Told::default(),
-            What::Dialog { dialog } => self.dialog = Some(dialog.id.clone()),
-            What::DialogGone { id } if self.dialog.as_ref() == Some(id) => self.dialog = None,
+            EventKind::Spawned { .. } | EventKind::Adopted { .. } => self.runs = true,
+            EventKind::Exit { .. } => *self = Told::default(),
+            EventKind::Dialog { dialog } => self.dialog = Some(dialog.id.clone()),
+            EventKind::DialogGone { id } if self.dialog.as_ref() == Some(id) => self.dialog = None,
             _ => {}
         }
     }
@@ -174,8 +174,10 @@ pub fn unanswered(paths: &SlotPaths) -> Option<(DateTime<Utc>, String)> {
     let events = tail.lines().rev().map(serde_json::from_str::<Event>);
     for event in events.filter_map(Result::ok) {
         match event.what {
-            What::Message { text } => return Some((event.time, text)),
-            What::Answer { .. } | What::Failed { .. } | What::Exit { .. } => return None,
+            EventKind::Message { text } => return Some((event.time, text)),
+            EventKind::Answer { .. } | EventKind::Failed { .. } | EventKind::Exit { .. } => {
+                return None;
+            }
             _ => {}
         }
     }
@@ -183,7 +185,7 @@ pub fn unanswered(paths: &SlotPaths) -> Option<(DateTime<Utc>, String)> {
 }
 
 fn read_tail(file: &Path) -> io::Result<String> {
-    let mut file = File::open(file)?;
+    let mut file = files::open(file)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(MAX_TAIL)))?;
     let mut bytes = Vec::new();
@@ -234,74 +236,114 @@ fn plain(text: &str) -> String {
         .collect()
 }
 
-fn words(what: &What) -> (&'static str, String) {
+fn words(what: &EventKind) -> (&'static str, String) {
     match what {
-        What::Snapshot { status } => ("snapshot", status.state.name().to_owned()),
-        What::Spawned {
+        EventKind::Snapshot { status } => ("snapshot", status.state.name().to_owned()),
+        EventKind::Spawned {
             pid,
             session_id,
             resumed,
         } => ("started", spawned(*pid, session_id.as_deref(), *resumed)),
-        What::Adopted { pid } => ("adopted", format!("pid {pid}, of an earlier daemon")),
-        What::State { from, to } => ("state", format!("{} -> {}", from.name(), to.name())),
-        What::Dialog { dialog } => ("dialog", dialog_text(dialog)),
-        What::DialogGone { id } => ("dialog", format!("{id} is gone")),
-        What::Message { text } => ("message", text.clone()),
-        What::Text { text, .. } => ("text", text.clone()),
-        What::Answer { text, duration_ms } => ("answer", answered(text, *duration_ms)),
-        What::Verdict {
-            tool,
-            target,
-            verdict,
-            rule,
-            why,
-            by,
-            answer,
-            agent,
-        } => {
-            let (word, by) = decided(*verdict, by, answer.as_deref());
-            let end = grounds(rule.as_ref(), by, agent.as_deref());
-            ("verdict", format!("{word} {tool}: {target} — {why}{end}"))
-        }
-        What::Key { key, reason } => ("key", format!("{key} — {reason}")),
-        What::Failed { text } => ("no answer", text.clone()),
-        What::Attached { uid, read_only, .. } => ("attached", attached(*uid, *read_only, what)),
-        What::Detached { uid } => ("detached", format!("uid {uid}")),
-        What::Typing { uid } => ("keyboard", typing(*uid)),
-        What::TypingOver => ("keyboard", "free again".to_owned()),
-        What::Interrupted => ("interrupt", "the turn was stopped".to_owned()),
-        What::Exit {
+        EventKind::Adopted { pid } => ("adopted", format!("pid {pid}, of an earlier daemon")),
+        EventKind::State { from, to } => ("state", format!("{} -> {}", from.name(), to.name())),
+        EventKind::Dialog { dialog } => ("dialog", dialog_text(dialog)),
+        EventKind::DialogGone { id } => ("dialog", format!("{id} is gone")),
+        EventKind::Message { text } => ("message", text.clone()),
+        EventKind::Text { text, .. } => ("text", text.clone()),
+        EventKind::Answer { text, duration_ms } => ("answer", answered(text, *duration_ms)),
+        EventKind::Verdict { .. } => ("verdict", verdict(what)),
+        EventKind::Ran { .. } => ("ran", ran(what)),
+        EventKind::Key { key, reason } => ("key", format!("{key} — {reason}")),
+        EventKind::Failed { text } => ("no answer", text.clone()),
+        EventKind::Attached { .. } => ("attached", attached(what)),
+        EventKind::Detached { uid } => ("detached", format!("uid {uid}")),
+        EventKind::Typing { uid } => ("keyboard", typing(*uid)),
+        EventKind::TypingOver => ("keyboard", "free again".to_owned()),
+        EventKind::Interrupted => ("interrupt", "the turn was stopped".to_owned()),
+        EventKind::Exit {
             cause, ended_at, ..
         } => ("exit", exit(cause, *ended_at)),
-        What::Data { text, .. } => ("data", text.clone()),
-        What::Closed { why } => ("closed", why.clone()),
-        What::BufferOverflow { kept } => ("overflow", format!("the last {kept} bytes are kept")),
-        What::Restart { attempt, delay_ms } => ("restart", restarts(*attempt, *delay_ms)),
-        What::Stopped { by } if by == "removal" => {
-            ("stopped", "since it is no longer in the config".to_owned())
+        EventKind::Data { text, .. } => ("data", text.clone()),
+        EventKind::Closed { why } => ("closed", why.clone()),
+        EventKind::BufferOverflow { kept } => {
+            ("overflow", format!("the last {kept} bytes are kept"))
         }
-        What::Stopped { by } => ("stopped", format!("by a {by}")),
-        What::Trouble { cause, text } => ("TROUBLE", format!("{cause}: {text}")),
-        What::Mode { mode } => ("mode", format!("{mode} again")),
-        What::GaveUp { reason } => ("gave up", reason.clone()),
-        What::Session { session_id } => ("session", session_id.clone()),
-        What::Task { id, state, .. } => ("task", format!("{id} is {}", state.name())),
-        What::Config { ok, text } => (if *ok { "config" } else { "BAD CONF" }, text.clone()),
-        What::Doubtful { why } => ("DOUBTFUL", why.clone()),
-        What::DoubtGone => ("doubt", "the witnesses agree again".to_owned()),
-        What::Gap { after, first } => ("GAP", format!("between {after} and {first}")),
-        What::Warning { text } => ("WARNING", text.clone()),
+        EventKind::Restart { attempt, delay_ms } => ("restart", restarts(*attempt, *delay_ms)),
+        EventKind::Stopped { by } => ("stopped", stopped(by)),
+        EventKind::Trouble { cause, text } => ("TROUBLE", format!("{cause}: {text}")),
+        EventKind::Cost { dollars, total } => ("cost", cost(*dollars, *total)),
+        EventKind::Mode { mode } => ("mode", format!("{mode} again")),
+        EventKind::GaveUp { reason } => ("gave up", reason.clone()),
+        EventKind::Session { session_id } => ("session", session_id.clone()),
+        EventKind::Task { id, state, .. } => ("task", format!("{id} is {}", state.name())),
+        EventKind::Config { ok, text } => (if *ok { "config" } else { "BAD CONF" }, text.clone()),
+        EventKind::Doubtful { why } => ("DOUBTFUL", why.clone()),
+        EventKind::DoubtGone => ("doubt", "the witnesses agree again".to_owned()),
+        EventKind::Gap { after, first } => ("GAP", format!("between {after} and {first}")),
+        EventKind::Warning { text } => ("WARNING", text.clone()),
     }
 }
 
-/// What was decided, and by whom. What was left to Claude Code was decided by nobody here.
+fn cost(dollars: f64, total: f64) -> String {
+    format!("${dollars:.2}, ${total:.2} since its start")
+}
+
+fn verdict(what: &EventKind) -> String {
+    let EventKind::Verdict {
+        tool,
+        target,
+        verdict,
+        rule,
+        why,
+        by,
+        answer,
+        agent,
+        ..
+    } = what
+    else {
+        return String::new();
+    };
+    let (word, by) = decided(*verdict, by, answer.as_deref());
+    let end = grounds(rule.as_ref(), by, agent.as_deref());
+    format!("{word} {tool}: {target} — {why}{end}")
+}
+
+fn ran(what: &EventKind) -> String {
+    let EventKind::Ran {
+        tool,
+        target,
+        error,
+        ..
+    } = what
+    else {
+        return String::new();
+    };
+    let call = match target.as_str() {
+        "" => tool.clone(),
+        target => format!("{tool}: {target}"),
+    };
+    match error {
+        Some(error) => format!("{call} — failed: {error}"),
+        None => call,
+    }
+}
+
+fn stopped(by: &str) -> String {
+    match by {
+        "removal" => "since it is no longer in the config".to_owned(),
+        by => format!("by a {by}"),
+    }
+}
+
+/// What was decided, and by whom. What was left to Claude Code was decided by nobody here, unless the rules allow it: then
+/// Claude Code checks it too.
 fn decided<'a>(
     verdict: Decision,
     by: &'a str,
     answer: Option<&str>,
 ) -> (&'static str, Option<&'a str>) {
     match answer {
-        Some(NO_ANSWER) => (NO_ANSWER, None),
+        Some(NO_ANSWER) if verdict != Decision::Allow => (NO_ANSWER, None),
         _ => (verdict.word(), Some(by)),
     }
 }
@@ -327,13 +369,18 @@ fn restarts(attempt: u32, delay_ms: u64) -> String {
     format!("number {attempt} in {}", seconds(delay_ms))
 }
 
-fn attached(uid: u32, read_only: bool, what: &What) -> String {
-    let size = match what {
-        What::Attached { cols, rows, .. } => format!(", {cols}x{rows}"),
-        _ => String::new(),
+fn attached(what: &EventKind) -> String {
+    let EventKind::Attached {
+        uid,
+        read_only,
+        cols,
+        rows,
+    } = what
+    else {
+        return String::new();
     };
-    let how = if read_only { ", read-only" } else { "" };
-    format!("uid {uid}{size}{how}")
+    let how = if *read_only { ", read-only" } else { "" };
+    format!("uid {uid}, {cols}x{rows}{how}")
 }
 
 fn typing(uid: u32) -> String {
@@ -392,7 +439,7 @@ mod tests {
 
     #[test]
     fn a_log_line_has_a_stamp_a_word_and_the_text() {
-        let line = log_lines(&Event::sample(What::State {
+        let line = log_lines(&Event::sample(EventKind::State {
             from: State::Idle,
             to: State::Thinking,
         }));
@@ -407,22 +454,22 @@ mod tests {
         let paths = SlotPaths::new(dir.path(), "a");
         assert_eq!(unanswered(&paths), None);
         let mut journal = Journal::new(&paths, cap_of(&Supervision::default()));
-        let message = |text: &str| What::Message { text: text.into() };
-        let text = |text: &str| What::Text {
+        let message = |text: &str| EventKind::Message { text: text.into() };
+        let text = |text: &str| EventKind::Text {
             text: text.to_owned(),
             source: "screen".into(),
         };
-        let answer = What::Answer {
+        let answer = EventKind::Answer {
             text: "so".into(),
             duration_ms: 1,
         };
-        let failed = What::Failed { text: "no".into() };
+        let failed = EventKind::Failed { text: "no".into() };
         let open = |text: &str| Some(text.to_owned());
         for (what, expected) in [
             (text("so"), None),
             (message("one"), open("one")),
             (text("so"), open("one")),
-            (What::Adopted { pid: 7 }, open("one")),
+            (EventKind::Adopted { pid: 7 }, open("one")),
             (answer, None),
             (message("two"), open("two")),
             (failed, None),
@@ -442,13 +489,14 @@ mod tests {
     #[test]
     fn what_is_left_to_claude_code_is_said_to_be() {
         let verdict = |answer: &str| {
-            log_lines(&Event::sample(What::Verdict {
+            log_lines(&Event::sample(EventKind::Verdict {
                 tool: "Bash".into(),
                 target: "date +%F".into(),
                 verdict: Decision::Ask,
                 rule: None,
                 why: "why".into(),
                 by: "policy".into(),
+                via: None,
                 answer: Some(answer.into()),
                 agent: None,
             }))
@@ -467,7 +515,7 @@ mod tests {
     #[test]
     fn further_lines_stand_under_the_first_and_nothing_controls_a_terminal() {
         let text = "one\n\x1b]0;title\x07two".to_owned();
-        let lines = log_lines(&Event::sample(What::Message { text }));
+        let lines = log_lines(&Event::sample(EventKind::Message { text }));
         let second = lines.lines().nth(1).unwrap();
         assert_eq!(second.find('\u{fffd}'), Some(INDENT));
         assert!(!lines.contains('\x1b'));
@@ -481,7 +529,7 @@ mod tests {
         let text = "use sk-ant-api03-abcdefghijkl".to_owned();
         assert!(
             journal
-                .note(&Event::sample(What::Message { text }))
+                .note(&Event::sample(EventKind::Message { text }))
                 .is_none()
         );
         for path in [&paths.log, &paths.events] {
@@ -499,12 +547,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let paths = SlotPaths::new(dir.path(), "a");
         let journal = || Journal::new(&paths, cap_of(&Supervision::default()));
-        let state = |to| What::State {
+        let state = |to| EventKind::State {
             from: State::Confirming,
             to,
         };
         let dialog = |id: &str| {
-            What::Dialog {
+            EventKind::Dialog {
             dialog: serde_json::from_value(serde_json::json!({
                 "id": id, "kind": "permission", "tool": "Bash", "input": null, "text": "", "options": [],
                 "selected": null, "complete": true
@@ -512,23 +560,23 @@ mod tests {
             .unwrap(),
         }
         };
-        let exit = || What::Exit {
+        let exit = || EventKind::Exit {
             code: Some(1),
             signal: None,
             cause: String::new(),
             ended_at: None,
         };
-        let note = |what: What| assert!(journal().note(&Event::sample(what)).is_none());
-        let gone = |what: What| journal().gone_before(&what);
+        let note = |what: EventKind| assert!(journal().note(&Event::sample(what)).is_none());
+        let gone = |what: EventKind| journal().gone_before(&what);
         assert!(!journal().tells_of_a_program());
-        note(What::Adopted { pid: 7 });
+        note(EventKind::Adopted { pid: 7 });
         note(dialog("d1"));
         assert!(journal().tells_of_a_program());
         for stays in [
             dialog("d1"),
             state(State::Starting),
             state(State::Confirming),
-            What::Adopted { pid: 7 },
+            EventKind::Adopted { pid: 7 },
         ] {
             assert_eq!(gone(stays), None);
         }
@@ -536,9 +584,9 @@ mod tests {
         for ends in [dialog("d2"), state(State::Idle), exit()] {
             assert_eq!(gone(ends), d1());
         }
-        note(What::DialogGone { id: "d0".into() });
+        note(EventKind::DialogGone { id: "d0".into() });
         assert_eq!(gone(exit()), d1(), "another one is gone");
-        note(What::DialogGone { id: "d1".into() });
+        note(EventKind::DialogGone { id: "d1".into() });
         assert_eq!(gone(exit()), None);
         note(exit());
         assert!(!journal().tells_of_a_program());

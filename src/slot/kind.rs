@@ -61,6 +61,9 @@ pub(crate) trait ProgramKind: Sized + Send + 'static {
     /// What it wrote, live or from its recording, has been kept.
     fn has_kept(&mut self, _bytes: &[u8]) {}
 
+    /// It wrote so many bytes before all that has been kept of it so far.
+    fn has_lost(&mut self, _bytes: u64) {}
+
     /// A person has written this to it.
     fn was_written_to(&mut self, _bytes: &[u8]) {}
 

@@ -41,7 +41,7 @@ impl Link {
         self.shim_pid = Some(hello.shim_pid);
         self.last_input = hello.last_input;
         self.kept = hello.note.as_ref().map(|_| 0);
-        self.rotation = Rotation::of(hello.recording.clone());
+        self.rotation = Rotation::of(hello);
     }
 
     /// Whether the shim is to be told the note with this number.

@@ -3,7 +3,7 @@
 use super::context::SlotContext;
 use super::journal::{Journal, JournalNews, SlotPaths, cap_of};
 use crate::audit::{Audit, Record};
-use crate::core::model::{Fault, RpcError, What};
+use crate::core::model::{EventKind, Fault, RpcError};
 use crate::core::settings::{SlotConfig, Supervision};
 use crate::events::Bus;
 use std::io;
@@ -46,9 +46,9 @@ impl SlotLog {
         self.journal.tells_of_a_program()
     }
 
-    pub fn tell(&mut self, what: What) {
+    pub fn tell(&mut self, what: EventKind) {
         if let Some(id) = self.journal.gone_before(&what) {
-            self.tell(What::DialogGone { id });
+            self.tell(EventKind::DialogGone { id });
         }
         let event = self.bus.publish(Some(&self.slot), what);
         match self.journal.note(&event) {
@@ -57,7 +57,8 @@ impl SlotLog {
                 let log = self.paths.log.display();
                 let text = format!("the log can't be written ({log}): {error}");
                 tracing::error!(slot = %self.slot, "{text}");
-                self.bus.publish(Some(&self.slot), What::Warning { text });
+                self.bus
+                    .publish(Some(&self.slot), EventKind::Warning { text });
             }
             Some(JournalNews::Recovered { lost }) => self.warn(&format!(
                 "the log goes on; {lost} events are missing from it"
@@ -66,7 +67,7 @@ impl SlotLog {
     }
 
     fn warn(&mut self, text: &str) {
-        self.tell(What::Warning {
+        self.tell(EventKind::Warning {
             text: text.to_owned(),
         });
     }

@@ -117,10 +117,24 @@ pub struct KeptSession {
     pub begun: bool,
 }
 
+/// The transcripts of the conversations that a slot remembers, by its file in a daemon's state directory, oldest first. The file is
+/// only looked at: the daemon may be writing it.
+pub fn transcripts_of(state: &Path, slot: &str) -> Vec<PathBuf> {
+    let text = files::read(&memory_file(state, slot)).unwrap_or_default();
+    let memory: Memory = serde_json::from_slice(&text).unwrap_or_default();
+    let sessions = memory.sessions.into_iter();
+    sessions.filter_map(|session| session.transcript).collect()
+}
+
+/// What a slot remembers, in the state directory of its daemon.
+pub fn memory_file(state: &Path, slot: &str) -> PathBuf {
+    state.join(format!("{slot}.json"))
+}
+
 impl Memory {
     /// Reads the file. One that can't be read is set aside, and its reason comes back beside an empty memory.
     pub fn load(path: &Path) -> (Memory, Option<String>) {
-        let text = match std::fs::read(path) {
+        let text = match files::read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return (Memory::default(), None);
@@ -144,7 +158,7 @@ impl Memory {
 
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
-        files::replace(path, &text)
+        files::save(path, &text)
     }
 
     /// Whether this was ever one of its conversations.

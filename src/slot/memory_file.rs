@@ -26,7 +26,7 @@ pub(super) struct MemoryFile {
     /// Changes are counted.
     changes: u64,
     /// Why the last write failed.
-    fault: Option<String>,
+    fault: Option<SaveFault>,
     /// Answers that are given once the change with this number is on the disk.
     waiting: Vec<(u64, Token, Reply)>,
     /// The daemon ends, and the slot with it: the next one begins as it is set.
@@ -188,10 +188,12 @@ impl MemoryFile {
             self.begin();
         }
         let file = self.path.display();
-        let fault = written.err();
-        let fault = fault.map(|error| format!("{file} can't be written: {error}"));
+        let fault = written.err().map(|error| SaveFault {
+            text: format!("{file} can't be written: {error}"),
+            remedy: remedy(&error),
+        });
         let news = match (&fault, &self.fault) {
-            (Some(fault), None) => Some(SaveNews::Failing(fault.clone())),
+            (Some(fault), None) => Some(SaveNews::Failing(fault.text.clone())),
             (None, Some(_)) => Some(SaveNews::Recovered(format!("{file} is written again"))),
             _ => None,
         };
@@ -217,12 +219,31 @@ impl MemoryFile {
     }
 }
 
-fn unsaved(fault: &str) -> RpcError {
-    let text = format!("it is done, but could not be saved: {fault}");
-    RpcError::new(Fault::Failed, text).next(
-        "a daemon that is started again would not know of it: make room on the disk of the state directory, \
-         then give the command again",
-    )
+/// Why the file can't be written, and what helps.
+#[derive(Debug)]
+struct SaveFault {
+    text: String,
+    remedy: &'static str,
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            "see what is wrong with the state directory: missiond status"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "see to it that you can write the state directory"
+        }
+        _ => "make room on the disk of the state directory",
+    }
+}
+
+fn unsaved(fault: &SaveFault) -> RpcError {
+    let SaveFault { text, remedy } = fault;
+    let text = format!("it is done, but could not be saved: {text}");
+    RpcError::new(Fault::Failed, text).next(format!(
+        "a daemon that is started again would not know of it: {remedy}, then give the command again"
+    ))
 }
 
 /// A moment that was counted from another now is the same within a second.

@@ -7,11 +7,12 @@ use super::press::DecidedKey;
 use crate::audit::Record;
 use crate::core::claude::reading::State;
 use crate::core::machine::{Decider, Deciding, Purpose, Refusal, Reply, Token};
-use crate::core::model::{RpcError, Trace, What, dropped_messages};
+use crate::core::model::{AnsweredDialog, EventKind, RpcError, Trace, dropped_messages};
 use crate::core::policy::{Ask, Decision, Verdict};
-use crate::once::Stage;
 use crate::os::blocking;
 use crate::shim::{LinkError, MAX_NOTE, ToShim};
+use crate::slot::once::Stage;
+use chrono::Utc;
 
 /// For the open calls, with room for what is around them.
 const NOTE: usize = MAX_NOTE - 1024;
@@ -25,33 +26,54 @@ impl<K: ProgramKind> Slot<K> {
         decider: Decider,
     ) -> Result<(), RpcError> {
         let allows = verdict.decision == Decision::Allow;
+        let answer = self.answer_of(&verdict, &decider);
         let record = self.verdict_record(verdict, ask, decider);
-        if allows {
-            return self.log.audited(record).await;
+        match allows {
+            true => self.log.audited(record).await?,
+            false => self.log.noted(record).await,
         }
-        self.log.noted(record).await;
+        if let Some(answer) = answer {
+            self.shown.note_answer(answer);
+        }
         Ok(())
     }
 
+    /// The answer to the dialog, for others who are about to answer the same one; `None` if the verdict is about no dialog.
+    fn answer_of(&self, verdict: &Verdict, decider: &Decider) -> Option<AnsweredDialog> {
+        let via = match decider {
+            Decider::Policy => None,
+            Decider::Person(person) | Decider::Keys { person, .. } => Some(person.via.clone()),
+            Decider::Gate { .. } => return None,
+        };
+        let dialog = self.machine.dialog().map(|dialog| dialog.id.clone());
+        Some(AnsweredDialog {
+            dialog: dialog.or_else(|| self.shown.dialog())?,
+            time: Utc::now(),
+            verdict: verdict.decision,
+            by: decider.word().to_owned(),
+            via,
+            why: verdict.why.clone(),
+        })
+    }
+
     pub(super) fn verdict_record(&self, verdict: Verdict, ask: &Ask, decider: Decider) -> Record {
+        let name = &self.program.settings().name;
+        let mut record = Record::verdict(name, &ask.tool, &ask.input);
+        record.call.cwd = Some(ask.cwd.clone());
+        record.call.at.clone_from(&ask.at);
+        record.call.partial = !ask.complete;
         Record {
             session: self.memory.session().map(|session| session.id.to_string()),
             verdict: Some(verdict.decision),
             rule: verdict.rule,
             why: verdict.why,
-            cwd: Some(ask.cwd.clone()),
-            at: ask.at.clone(),
-            partial: !ask.complete,
-            ..decided_by(
-                decider,
-                Record::verdict(&self.program.settings().name, &ask.tool, &ask.input),
-            )
+            ..decided_by(decider, record)
         }
     }
 
     /// Its entry is in the audit by now. Returns whether it is on its way to the program.
     pub(super) async fn press(&mut self, key: DecidedKey) -> bool {
-        self.tell(What::Key {
+        self.tell(EventKind::Key {
             key: key.name.clone(),
             reason: key.reason.clone(),
         });
@@ -222,7 +244,7 @@ impl<K: ProgramKind> Slot<K> {
         self.publish();
         self.keep_calls();
         let reply = match (audited, reply) {
-            (true, Ok(reply @ (Reply::Done | Reply::Already))) => {
+            (true, Ok(reply @ (Reply::Done | Reply::Already | Reply::Cut(_)))) => {
                 self.keep_in_mind();
                 let Some((_, reply)) = self.memory.hold(token, reply) else {
                     return;
@@ -235,14 +257,14 @@ impl<K: ProgramKind> Slot<K> {
         self.clients.reply(token, reply);
     }
 
-    pub(crate) fn tell(&mut self, what: What) {
-        if let What::State { to, .. } = &what {
+    pub(crate) fn tell(&mut self, what: EventKind) {
+        if let EventKind::State { to, .. } = &what {
             self.enter_state(*to);
             self.tell_shim(&ToShim::Mark {
                 text: to.name().to_owned(),
             });
         }
-        if let (What::Message { .. }, Some(id)) = (&what, self.machine.message_id()) {
+        if let (EventKind::Message { .. }, Some(id)) = (&what, self.machine.message_id()) {
             self.context
                 .once
                 .sends
@@ -260,21 +282,21 @@ impl<K: ProgramKind> Slot<K> {
     }
 
     pub(crate) fn warn(&mut self, text: &str) {
-        self.tell(What::Warning {
+        self.tell(EventKind::Warning {
             text: text.to_owned(),
         });
     }
 }
 
-fn decided_by(decider: Decider, record: Record) -> Record {
-    let record = Record {
-        by: decider.word().to_owned(),
-        answer: decider.answer(),
-        ..record
-    };
+fn decided_by(decider: Decider, mut record: Record) -> Record {
+    record.actor.by = decider.word().to_owned();
+    record.answer = decider.answer();
     match decider {
         Decider::Policy => record,
-        Decider::Gate { agent, .. } => Record { agent, ..record },
+        Decider::Gate { agent, .. } => {
+            record.call.agent = agent;
+            record
+        }
         Decider::Person(person) => record.by(&person),
         Decider::Keys { person, keys } => Record {
             key: Some(keys),

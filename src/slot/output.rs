@@ -2,6 +2,7 @@
 //! Pure.
 
 use crate::core::terminal::At;
+use crate::shim::OutputMark;
 use std::collections::VecDeque;
 
 /// For a slot of the configuration: what it says is in its screen and its transcript, and a program that draws
@@ -93,6 +94,43 @@ impl Output {
     /// From where on the output that is kept is of the last program.
     pub fn run(&self) -> u64 {
         self.run.max(self.start())
+    }
+
+    /// Where it is now, for a daemon that comes later.
+    pub fn mark(&self) -> OutputMark {
+        OutputMark {
+            end: self.end,
+            run: self.run,
+            overflows: self.overflows,
+        }
+    }
+
+    /// Whether the output up to `at` can be passed over by [`Output::go_on_from`]: either all of it was read, or nothing.
+    pub fn can_go_on_from(&self, at: At) -> bool {
+        self.is_new() && self.read_before.is_none_or(|read| at <= read)
+    }
+
+    /// Everything up to `at` was taken in by an earlier daemon, and what is to be kept was written behind it.
+    pub fn go_on_from(&mut self, at: At, mark: OutputMark) {
+        self.seen = Some(at);
+        self.end = mark.end;
+        self.run = mark.run;
+        self.overflows = mark.overflows;
+        if self.read_before.is_some() {
+            self.read = self.end;
+        }
+    }
+
+    /// All that was written has been taken in again, as far as it was found; in all it was so much. Places in it are again those
+    /// that an earlier daemon has told. Returns how much was not found.
+    pub fn was_written(&mut self, total: u64) -> u64 {
+        let lost = total.saturating_sub(self.end);
+        self.end += lost;
+        self.overflows |= lost > 0;
+        for place in [&mut self.read, &mut self.run] {
+            *place += if *place > 0 { lost } else { 0 };
+        }
+        lost
     }
 
     /// Before what was written is taken in again: an agent has read all up to `at`.
@@ -314,6 +352,37 @@ mod tests {
     }
 
     #[test]
+    fn output_that_goes_on_from_a_mark_is_the_same() {
+        for read in [None, Some(at(3)), Some(at(9))] {
+            let fresh = || {
+                let mut output = Output::new(6);
+                read.into_iter().for_each(|read| output.recall_read(read));
+                output
+            };
+            let pieces = ["one", "two", "three", "four", "five"];
+            let times = (1..).map(at).zip(pieces);
+            let (mut whole, mut mark) = (fresh(), None);
+            whole.begin_run(at(0));
+            for (at, piece) in times.clone() {
+                whole.push(at, piece.as_bytes());
+                mark.get_or_insert((at, whole.mark()));
+            }
+            let (seen, mark) = mark.expect("a piece");
+            let mut later = fresh();
+            assert!(later.can_go_on_from(seen));
+            later.go_on_from(seen, mark);
+            for (at, piece) in times {
+                later.push(at, piece.as_bytes());
+            }
+            assert_eq!(format!("{later:?}"), format!("{whole:?}"));
+            assert!(!later.can_go_on_from(seen));
+        }
+        let mut half_read = Output::new(6);
+        half_read.recall_read(at(1));
+        assert!(!half_read.can_go_on_from(at(2)));
+    }
+
+    #[test]
     fn what_is_known_is_not_taken_twice() {
         let mut output = written(100, &["a", "b"]);
         assert_eq!(output.push(at(1), b"b"), Taken::Known);
@@ -321,6 +390,21 @@ mod tests {
         output.pass_over(at(5));
         assert_eq!(output.push(at(5), b"drawn"), Taken::Known);
         assert_eq!(output.part(0, u64::MAX).bytes, b"abc");
+    }
+
+    #[test]
+    fn what_was_not_found_again_is_no_longer_kept() {
+        let mut output = written(100, &["one\n", "two\n"]);
+        output.read_on(false);
+        output.was_written(50);
+        let part = output.part(0, u64::MAX);
+        assert_eq!((part.start, part.dropped, part.total), (42, 42, 50));
+        assert_eq!(part.bytes, b"one\ntwo\n");
+        assert_eq!(output.read_on(false).bytes, b"", "all of it was read");
+        output.push(at(9), b"three");
+        output.was_written(10);
+        let part = output.read_on(false);
+        assert_eq!((part.bytes.as_slice(), part.start), (&b"three"[..], 50));
     }
 
     #[test]

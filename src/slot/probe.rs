@@ -85,7 +85,7 @@ async fn look_at_home(
 ) -> Result<(Option<KeptConversation>, Option<Value>), NotStarted> {
     let look = move || {
         let project = config.project_settings.then_some(config.cwd.as_path());
-        let counts = config.supervision.max_cost.is_some();
+        let counts = config.supervision.counts_cost();
         let status_line = counts.then(|| launch::own_status_line(&env, project));
         (
             conversation.map(|wanted| wanted.look()),

@@ -107,7 +107,7 @@ mod tests {
     use futures_util::FutureExt;
 
     fn program() -> SlotProgram {
-        SlotProgram::new(Arc::new(SlotConfig::sample("coder", "/work")))
+        SlotProgram::new(Arc::new(SlotConfig::usual("coder", "/work")))
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::rules::SlotRules;
 use super::witness::process_start;
 use crate::core::policy::{Ask, Decision, PermissionPolicy, RuleRef, Verdict};
 use crate::core::settings::{Gate, Kind, Restart, SlotConfig, Supervision};
+use crate::os::files;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -69,7 +70,7 @@ impl Launched {
 
     /// What the memory of a slot says of it; nothing where that is gone or can't be read.
     pub fn load(memory: &Path) -> Option<Launched> {
-        let text = std::fs::read(memory).ok()?;
+        let text = files::read(memory).ok()?;
         let memory: serde_json::Value = serde_json::from_slice(&text).ok()?;
         serde_json::from_value(memory.get("launched")?.clone()).ok()
     }
@@ -135,29 +136,18 @@ impl Launched {
     pub fn removed_slot(launched: Option<Launched>, name: &str) -> SlotConfig {
         let launched = launched.unwrap_or_else(Launched::unknown);
         removed(SlotConfig {
-            name: name.to_owned(),
             role: launched.role,
             kind: launched.kind,
-            cwd: launched.cwd,
             command: launched.command,
             args: launched.args,
             env: launched.env,
-            env_clear: false,
-            env_pass: Vec::new(),
             cols: launched.cols,
             rows: launched.rows,
             mode: launched.mode,
             gate: launched.gate,
             project_settings: launched.project_settings,
-            autostart: false,
-            restart: Restart::Never,
-            resume: true,
-            prompt: None,
-            session: None,
-            supervision: Supervision::default(),
             worktree_of: launched.worktree_of,
-            terms: None,
-            removed: true,
+            ..SlotConfig::usual(name, launched.cwd)
         })
     }
 }
@@ -233,7 +223,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_of_a_slot_makes_a_slot_that_is_never_started() {
-        let mut slot = SlotConfig::sample("coder", "/src");
+        let mut slot = SlotConfig::usual("coder", "/src");
         slot.env.insert("SECRET".into(), "x".into());
         slot.env.insert("HOME".into(), "/home/a".into());
         slot.restart = Restart::Always;
@@ -252,7 +242,7 @@ mod tests {
     /// Of each setting that a program keeps: changed, it waits for the next start; as it was, nothing waits.
     #[test]
     fn a_program_that_runs_keeps_what_it_was_started_with() {
-        let mut slot = SlotConfig::sample("coder", "/src");
+        let mut slot = SlotConfig::usual("coder", "/src");
         slot.env.insert("HOME".into(), "/home/a".into());
         let launched = Launched::new(7, None, &slot);
         assert!(launched.is_of(7) && !launched.is_of(8));
@@ -287,13 +277,7 @@ mod tests {
             ("Read", serde_json::json!({"file_path": "/src/a"})),
             ("Bash", serde_json::json!({"command": "ls"})),
         ]) {
-            let ask = Ask {
-                tool: tool.to_owned(),
-                input,
-                cwd: "/src".into(),
-                at: None,
-                complete: true,
-            };
+            let ask = Ask::whole(tool, input, "/src");
             let verdict = judge.decide(&ask);
             assert_eq!(verdict.decision, Decision::Ask);
             assert!(verdict.rule.is_some());

@@ -5,11 +5,14 @@ use super::kind::ProgramKind;
 use super::requests::CLEARED;
 use crate::core::cast::{BrokenCast, CastEvent, CastKind, Header, Recording};
 use crate::core::claude::reading::Observer;
-use crate::core::terminal::{Frame, Terminal};
+use crate::core::terminal::{At, Frame, Terminal};
 use crate::os::blocking;
+use crate::os::files;
+use crate::shim::{Checkpoint, KeptScreen};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::future::Future;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
@@ -23,6 +26,12 @@ type Opened = Recording<BufReader<std::io::Take<File>>>;
 /// Between two turns the task takes commands, and the runtime runs other tasks.
 const AT_A_TIME: u64 = 16 << 10;
 
+/// The same of an older recording, of which nothing is drawn.
+const UNDRAWN_AT_A_TIME: u64 = 256 << 10;
+
+/// Bytes of a recording for a byte of output, at most: control characters have six, and an event has its time.
+const MOST_PER_BYTE: u64 = 8;
+
 /// A recording on its way into a slot, in bounded pieces. Threads read the file, and the slot's task draws what they read.
 pub(super) struct RecordingReader {
     path: PathBuf,
@@ -34,6 +43,10 @@ pub(super) struct RecordingReader {
     replay: Option<RecordingReplay>,
     /// Whether this is the first time through, in which the output is kept.
     is_first: bool,
+    /// The screen behind which the reading begins, the first time.
+    checkpoint: Option<Checkpoint>,
+    /// The older recordings that are read before this one for their output alone, oldest first; the first is being read.
+    earlier: VecDeque<PathBuf>,
 }
 
 type Fetching = Pin<Box<dyn Future<Output = Result<Fetched, BrokenCast>> + Send>>;
@@ -45,6 +58,18 @@ pub(super) struct Fetched {
     /// Each event, and the position in the file behind it.
     events: Vec<(CastEvent, u64)>,
     is_last: bool,
+    /// With the first piece: the older recordings, of which this is the first.
+    earlier: VecDeque<PathBuf>,
+}
+
+impl Fetched {
+    /// When the screen was drawn with which a recording begins after a rotation; the program did not write that.
+    fn drawn_again(&self) -> Option<At> {
+        match &self.events[..] {
+            [(first, _), (second, _), ..] if second.is_continuation() => Some(first.at),
+            _ => None,
+        }
+    }
 }
 
 /// What a recording has come to.
@@ -70,7 +95,8 @@ impl<K: ProgramKind> Slot<K> {
     }
 
     async fn replay_whole(&mut self, path: &Path) -> Result<Replayed, BrokenCast> {
-        let mut reading = RecordingReader::new(path, u64::MAX, K::READS_SCREEN);
+        let reading = RecordingReader::new(path, u64::MAX, K::READS_SCREEN);
+        let mut reading = self.with_earlier_output(reading);
         loop {
             let fetched = reading.fetched().await?;
             match self.draw_piece(reading, fetched) {
@@ -80,25 +106,43 @@ impl<K: ProgramKind> Slot<K> {
         }
     }
 
+    /// A program whose output is all kept has some of it in older recordings too, if nothing is known of it yet.
+    pub(super) fn with_earlier_output(&self, reading: RecordingReader) -> RecordingReader {
+        let output = self.screen.output();
+        match output.is_new() && !K::READS_SCREEN {
+            true => reading.with_earlier(output.room()),
+            false => reading,
+        }
+    }
+
     /// Draws a piece. The output is kept, and shown to those who are attached.
     pub(super) fn draw_piece(
         &mut self,
         mut reading: RecordingReader,
-        fetched: Fetched,
+        mut fetched: Fetched,
     ) -> ReplayPiece {
+        reading.earlier.append(&mut fetched.earlier);
+        if !reading.earlier.is_empty() {
+            self.keep_earlier(&fetched);
+            return reading.read_next(fetched);
+        }
         let mut replay = match reading.replay.take() {
             Some(replay) => replay,
             None => {
-                if let [(first, _), (second, _), ..] = &fetched.events[..]
-                    && second.is_continuation()
+                if reading.checkpoint.is_none()
+                    && let Some(at) = fetched.drawn_again()
                 {
-                    // After a rotation the screen is drawn again, which the program did not do.
-                    self.screen.pass_over(first.at);
+                    self.screen.pass_over(at);
                 }
                 reading.begin(&fetched)
             }
         };
-        for (event, position) in &fetched.events {
+        let drawn = replay.drawn;
+        let news = fetched
+            .events
+            .iter()
+            .filter(|(event, _)| drawn.is_none_or(|drawn| event.at > drawn));
+        for (event, position) in news {
             replay.take(event, *position);
             if reading.is_first {
                 self.keep_event(event, &replay.terminal);
@@ -114,6 +158,29 @@ impl<K: ProgramKind> Slot<K> {
                 let taken = self.screen.replay(event.at, text.as_bytes(), bytes, drawn);
                 self.note_kept(bytes, &taken);
             }
+            _ => self.keep_marker(event),
+        }
+    }
+
+    /// A piece of an older recording: its output is kept, and nothing is drawn.
+    fn keep_earlier(&mut self, fetched: &Fetched) {
+        if let Some(at) = fetched.drawn_again() {
+            self.screen.pass_over(at);
+        }
+        for (event, _) in &fetched.events {
+            match &event.what {
+                CastKind::Output(_) => {
+                    let bytes = event.written();
+                    let taken = self.screen.keep_earlier(event.at, bytes);
+                    self.note_kept(bytes, &taken);
+                }
+                _ => self.keep_marker(event),
+            }
+        }
+    }
+
+    fn keep_marker(&mut self, event: &CastEvent) {
+        match &event.what {
             CastKind::Marker(text) if text == CLEARED => self.screen.clear_output(),
             marker if marker.begins_a_run() => self.screen.begin_run(event.at),
             _ => {}
@@ -134,9 +201,54 @@ impl RecordingReader {
             path: path.to_owned(),
             length,
             is_read,
-            fetching: fetch_first(path.to_owned(), length),
+            fetching: fetch_first(path.to_owned(), length, 0),
             replay: None,
             is_first: true,
+            checkpoint: None,
+            earlier: VecDeque::new(),
+        }
+    }
+
+    /// The same, with the output of the recordings before it, if so many bytes may be kept.
+    fn with_earlier(self, room: u64) -> RecordingReader {
+        let (path, length) = (self.path.clone(), self.length);
+        let fetching = on_thread(move || {
+            let earlier = earlier_recordings(&path, room);
+            let Some(oldest) = earlier.front() else {
+                return open_at(&path, length, 0);
+            };
+            let fetched = open_earlier(oldest)?;
+            Ok(Fetched { earlier, ..fetched })
+        });
+        RecordingReader { fetching, ..self }
+    }
+
+    /// Reads on in an older recording, or in the one that follows.
+    fn read_next(mut self, fetched: Fetched) -> ReplayPiece {
+        if !fetched.is_last {
+            let Fetched {
+                recording, size, ..
+            } = fetched;
+            self.fetching = on_thread(move || Ok(fetch_readable(recording, size, 0)));
+            return ReplayPiece::More(Box::new(self));
+        }
+        self.earlier.pop_front();
+        self.fetching = match self.earlier.front().cloned() {
+            Some(next) => on_thread(move || open_earlier(&next)),
+            None => fetch_first(self.path.clone(), self.length, 0),
+        };
+        ReplayPiece::More(Box::new(self))
+    }
+
+    /// The same, of which only what came behind this screen is read.
+    pub(super) fn behind(self, checkpoint: Option<Checkpoint>) -> RecordingReader {
+        match &checkpoint {
+            Some(kept) => RecordingReader {
+                fetching: fetch_first(self.path.clone(), self.length, kept.from),
+                checkpoint,
+                ..self
+            },
+            None => self,
         }
     }
 
@@ -145,14 +257,17 @@ impl RecordingReader {
         (&mut self.fetching).await
     }
 
-    fn begin(&self, fetched: &Fetched) -> RecordingReplay {
+    fn begin(&mut self, fetched: &Fetched) -> RecordingReplay {
         let end = fetched.size.min(self.length);
         let closely = match (self.is_read, self.is_first) {
             (false, _) => None,
             (true, true) => Some(end.saturating_sub(READ_CLOSELY)),
             (true, false) => Some(0),
         };
-        RecordingReplay::new(fetched.recording.header(), closely)
+        match self.checkpoint.take() {
+            Some(kept) => RecordingReplay::behind(&kept.screen, closely),
+            None => RecordingReplay::new(fetched.recording.header(), closely),
+        }
     }
 
     /// What was read so far, for a slot that is being stopped. Nothing is to follow from what it shows.
@@ -187,7 +302,7 @@ impl RecordingReader {
                 }));
             }
             true => {
-                self.fetching = fetch_first(self.path.clone(), self.length);
+                self.fetching = fetch_first(self.path.clone(), self.length, 0);
                 self.is_first = false;
             }
         }
@@ -195,16 +310,50 @@ impl RecordingReader {
     }
 }
 
-/// Opens a recording and reads its first piece.
-fn fetch_first(path: PathBuf, length: u64) -> Fetching {
-    on_thread(move || {
-        let broken = |source| BrokenCast::Read { line: 0, source };
-        let file = File::open(&path).map_err(broken)?;
-        let size = file.metadata().map_or(0, |file| file.len());
-        let recording = Recording::read(BufReader::new(file.take(length)))?;
-        // The first two events have to be looked at together.
-        fetch(recording, size, 2)
-    })
+/// Opens a recording and reads the first piece at or behind byte `from`, where a line begins; 0 is the beginning.
+fn fetch_first(path: PathBuf, length: u64, from: u64) -> Fetching {
+    on_thread(move || open_at(&path, length, from))
+}
+
+fn open_at(path: &Path, length: u64, from: u64) -> Result<Fetched, BrokenCast> {
+    let broken = |source| BrokenCast::Read { line: 0, source };
+    let file = files::open(path).map_err(broken)?;
+    let size = file.metadata().map_or(0, |file| file.len());
+    let mut behind = file.try_clone().map_err(broken)?;
+    let mut recording = Recording::read(BufReader::new(file.take(length)))?;
+    if from > 0 {
+        behind.seek(SeekFrom::Start(from)).map_err(broken)?;
+        let rest = behind.take(length.saturating_sub(from));
+        recording = recording.go_on_at(BufReader::new(rest), from);
+    }
+    // The first two events have to be looked at together.
+    fetch(recording, size, 2)
+}
+
+/// An older recording, as far as it can be read: the newest one must not be lost with it.
+fn open_earlier(path: &Path) -> Result<Fetched, BrokenCast> {
+    let file = files::open(path).map_err(|source| BrokenCast::Read { line: 0, source })?;
+    let recording = Recording::read(BufReader::new(file.take(u64::MAX)))?;
+    Ok(fetch_readable(recording, 0, 2))
+}
+
+/// The recordings that were rotated away before the one at `path`, oldest first: those of its own chain, and no more of them
+/// than may hold `room` bytes of output.
+fn earlier_recordings(path: &Path, room: u64) -> VecDeque<PathBuf> {
+    let (mut found, mut bytes) = (VecDeque::new(), 0);
+    let mut newer = path.to_owned();
+    while bytes < room.saturating_mul(MOST_PER_BYTE) {
+        let is_continued = open_at(&newer, u64::MAX, 0).is_ok_and(|it| it.drawn_again().is_some());
+        let older = files::rotated(path, found.len() + 1);
+        match open_earlier(&older) {
+            Ok(_) if is_continued => {}
+            _ => break,
+        }
+        bytes += std::fs::metadata(&older).map_or(0, |file| file.len());
+        found.push_front(older.clone());
+        newer = older;
+    }
+    found
 }
 
 fn fetch_more(recording: Opened, size: u64) -> Fetching {
@@ -212,24 +361,39 @@ fn fetch_more(recording: Opened, size: u64) -> Fetching {
 }
 
 /// Reads a piece, with so many events at least.
-fn fetch(mut recording: Opened, size: u64, at_least: usize) -> Result<Fetched, BrokenCast> {
-    let enough = recording.position() + AT_A_TIME;
-    let (mut events, mut is_last) = (Vec::new(), false);
-    while events.len() < at_least || recording.position() < enough {
-        match recording.next().transpose()? {
-            Some(event) => events.push((event, recording.position())),
-            None => {
-                is_last = true;
-                break;
-            }
+fn fetch(recording: Opened, size: u64, at_least: usize) -> Result<Fetched, BrokenCast> {
+    let (fetched, broken) = read_piece(recording, size, at_least, AT_A_TIME);
+    broken.map_or(Ok(fetched), Err)
+}
+
+/// The same of an older recording, as far as it can be read.
+fn fetch_readable(recording: Opened, size: u64, at_least: usize) -> Fetched {
+    read_piece(recording, size, at_least, UNDRAWN_AT_A_TIME).0
+}
+
+fn read_piece(
+    mut recording: Opened,
+    size: u64,
+    at_least: usize,
+    most: u64,
+) -> (Fetched, Option<BrokenCast>) {
+    let enough = recording.position() + most;
+    let (mut events, mut is_last, mut broken) = (Vec::new(), false, None);
+    while !is_last && (events.len() < at_least || recording.position() < enough) {
+        match recording.next().transpose() {
+            Ok(Some(event)) => events.push((event, recording.position())),
+            Ok(None) => is_last = true,
+            Err(error) => (is_last, broken) = (true, Some(error)),
         }
     }
-    Ok(Fetched {
+    let fetched = Fetched {
         recording,
         size,
         events,
         is_last,
-    })
+        earlier: VecDeque::new(),
+    };
+    (fetched, broken)
 }
 
 fn on_thread(work: impl FnOnce() -> Result<Fetched, BrokenCast> + Send + 'static) -> Fetching {
@@ -249,9 +413,25 @@ struct RecordingReplay {
     is_known: bool,
     /// Whether any frame was read.
     has_read: bool,
+    /// Everything up to then is drawn already.
+    drawn: Option<At>,
 }
 
 impl RecordingReplay {
+    /// Goes on from a screen that an earlier daemon has drawn.
+    fn behind(kept: &KeptScreen, closely: Option<u64>) -> RecordingReplay {
+        let mut terminal = Terminal::new(kept.cols.into(), kept.rows.into());
+        terminal.skim(kept.seen, kept.screen.as_bytes());
+        RecordingReplay {
+            terminal,
+            observer: Observer::new(),
+            closely,
+            is_known: closely.is_none(),
+            has_read: false,
+            drawn: Some(kept.seen),
+        }
+    }
+
     fn new(header: &Header, closely: Option<u64>) -> RecordingReplay {
         RecordingReplay {
             terminal: Terminal::new(header.cols, header.rows),
@@ -259,6 +439,7 @@ impl RecordingReplay {
             closely,
             is_known: closely.is_none_or(|from| from == 0),
             has_read: false,
+            drawn: None,
         }
     }
 

@@ -8,11 +8,15 @@ use super::lookups::LookedUp;
 use crate::core::claude::reading::State;
 use crate::os::files;
 use crate::os::log_file::Cap;
-use crate::shim::ToShim;
+use crate::shim::{Hello, ToShim};
 use std::path::PathBuf;
 
 /// A program that never pauses is looked after as often as it has written this much.
 const LOOK_EVERY: usize = 1 << 20;
+
+/// Output between two screens that the shim keeps for the next daemon. What is kept of the output of a slot has to lie behind
+/// one of them.
+const CHECKPOINT_EVERY: usize = 512 << 10;
 
 /// How often one rotation is asked for. The shim refuses when there is newer output than the snapshot shows, and
 /// then reads no more for a moment, so that the second snapshot is mostly right.
@@ -28,13 +32,16 @@ pub(super) struct Rotation {
     looking: bool,
     /// How often the rotation that is under way was asked for; 0 when there is none.
     attempts: u32,
+    /// Output since the shim was given a screen to keep; `None` for an older shim, which keeps none.
+    unkept: Option<usize>,
 }
 
 impl Rotation {
     /// For a shim that was just connected to.
-    pub fn of(recording: PathBuf) -> Rotation {
+    pub fn of(hello: &Hello) -> Rotation {
         Rotation {
-            recording,
+            recording: hello.recording.clone(),
+            unkept: hello.written.map(|_| 0),
             ..Rotation::default()
         }
     }
@@ -43,8 +50,29 @@ impl Rotation {
 impl<K: ProgramKind> Slot<K> {
     pub(super) fn has_written(&mut self, bytes: usize) {
         self.link.rotation().unlooked += bytes;
+        self.keep_screen(bytes);
         if self.link.rotation().unlooked >= LOOK_EVERY {
             self.rotate_if_due();
+        }
+    }
+
+    /// Has the shim keep the screen now and then, so that the next daemon need not draw all that was ever written. A program
+    /// whose output is all kept is read from the beginning anyway.
+    fn keep_screen(&mut self, bytes: usize) {
+        let Some(unkept) = &mut self.link.rotation().unkept else {
+            return;
+        };
+        *unkept += bytes;
+        if *unkept < CHECKPOINT_EVERY || !K::READS_SCREEN {
+            return;
+        }
+        let knows_alternate = self.own.last_seen().is_some_and(|seen| {
+            use State::{Idle, Responding, Thinking, ToolRunning};
+            matches!(seen.state, Idle | Responding | Thinking | ToolRunning)
+        });
+        if let Some(screen) = self.screen.kept(knows_alternate) {
+            self.tell_shim(&ToShim::Checkpoint(screen));
+            self.link.rotation().unkept = Some(0);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The rules of a slot. They are asked on threads: a rule looks at real paths, and a path can hang.
 
-use crate::core::machine::{Input, KnownRules, Opinion, Question, Wants};
-use crate::core::policy::{self, Ask, PermissionPolicy};
+use crate::core::machine::{Input, KnownRules, Opinion, RulesQuestion, Wants};
+use crate::core::policy::{self, Ask, Decision, PermissionPolicy, SettingsRules};
 use crate::os::blocking;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::future::Future;
@@ -29,14 +29,24 @@ pub trait SlotRules: PermissionPolicy + std::fmt::Debug {
         Err("this policy is no file to which a rule could be added".to_owned())
     }
 
-    /// The deny rules in Claude Code's own words, for its settings.
-    fn deny_rules(&self) -> Vec<String> {
-        Vec::new()
+    /// Whether an *allow* on this call is said to Claude Code, which has the allow rules `shared` in its settings. If not,
+    /// Claude Code checks the call too.
+    fn is_said(&self, _ask: &Ask, _shared: &[String]) -> bool {
+        true
+    }
+
+    /// The rules that Claude Code gets in its settings.
+    fn for_settings(&self) -> SettingsRules {
+        SettingsRules::default()
     }
 }
 
 /// What the rules answer to a question.
-pub(crate) fn opinion(rules: &dyn SlotRules, question: &Question) -> Opinion {
+pub(crate) fn opinion(
+    rules: &dyn SlotRules,
+    question: &RulesQuestion,
+    shared: &[String],
+) -> Opinion {
     let ask = &question.ask;
     match question.wants {
         Wants::Verdict => Opinion::Verdict(rules.decide(ask)),
@@ -44,7 +54,10 @@ pub(crate) fn opinion(rules: &dyn SlotRules, question: &Question) -> Opinion {
         Wants::GateAnswer(circumstances) => {
             let only_reads = || rules.only_reads_the_project(ask);
             let verdict = policy::gate::answer(rules.decide(ask), circumstances, only_reads);
-            Opinion::Verdict(verdict)
+            match verdict.decision == Decision::Allow && !rules.is_said(ask, shared) {
+                true => Opinion::Unsaid(verdict),
+                false => Opinion::Verdict(verdict),
+            }
         }
     }
 }
@@ -56,6 +69,14 @@ pub(super) struct RuleBook {
     rules: Arc<dyn SlotRules>,
     /// Those of another role, for the next start.
     next: Option<Arc<dyn SlotRules>>,
+    /// The allow rules in the settings that the running program was started with.
+    shared: Arc<[String]>,
+    /// The deny rules in them. Claude Code obeys these whatever the gate says.
+    denied: Vec<String>,
+    /// Those of them that are no longer in the policy.
+    outdated: Vec<String>,
+    /// The allow rules with a wildcard that have come to the policy since.
+    unshared: Vec<String>,
     under_way: FuturesUnordered<Answer>,
     places: Arc<Semaphore>,
 }
@@ -65,6 +86,10 @@ impl RuleBook {
         RuleBook {
             rules,
             next: None,
+            shared: Arc::default(),
+            denied: Vec::new(),
+            outdated: Vec::new(),
+            unshared: Vec::new(),
             under_way: FuturesUnordered::new(),
             places: Arc::new(Semaphore::new(MAX_THREADS)),
         }
@@ -72,7 +97,9 @@ impl RuleBook {
 
     /// Takes new rules, for the questions that come.
     pub fn replace(&mut self, rules: Arc<dyn SlotRules>) -> KnownRules {
+        let before = self.rules.for_settings();
         (self.rules, self.next) = (rules, None);
+        self.compare(&before.allow);
         self.rules.known()
     }
 
@@ -99,18 +126,51 @@ impl RuleBook {
         Some(self.replace(next))
     }
 
-    pub fn deny_rules(&self) -> Vec<String> {
-        self.rules.deny_rules()
+    pub fn for_settings(&self) -> SettingsRules {
+        self.rules.for_settings()
     }
 
-    pub fn ask(&mut self, question: Question) {
+    /// The program runs with these rules in its settings.
+    pub fn shares(&mut self, rules: SettingsRules) {
+        (self.shared, self.denied) = (rules.allow.into(), rules.deny);
+        self.unshared.clear();
+        self.compare(&self.rules.for_settings().allow);
+    }
+
+    /// The deny rules that are no longer in the policy, and that the running program obeys until it is started again.
+    pub fn outdated(&self) -> &[String] {
+        &self.outdated
+    }
+
+    /// The allow rules that the running program does not have: it may ask by itself about what they allow until it is started
+    /// again. The gate allows by itself what a rule without a wildcard names.
+    pub fn unshared(&self) -> &[String] {
+        &self.unshared
+    }
+
+    /// Compares the policy, which had these allow rules before, with what the running program has.
+    fn compare(&mut self, before: &[String]) {
+        let now = self.rules.for_settings();
+        let outdated = self.denied.iter().filter(|rule| !now.deny.contains(rule));
+        self.outdated = outdated.cloned().collect();
+        self.unshared.retain(|rule| now.allow.contains(rule));
+        let is_new = |rule: &String| {
+            let known = before.contains(rule) || self.shared.contains(rule);
+            rule.contains('*') && !known && !self.unshared.contains(rule)
+        };
+        let new: Vec<String> = now.allow.into_iter().filter(is_new).collect();
+        self.unshared.extend(new);
+    }
+
+    pub fn ask(&mut self, question: RulesQuestion) {
         let (rules, places) = (self.rules.clone(), self.places.clone());
+        let shared = self.shared.clone();
         self.under_way.push(Box::pin(async move {
             let id = question.id;
             let opinion = match places.acquire_owned().await {
                 Ok(place) => {
                     // A thread that hangs keeps its place, whoever still waits for it.
-                    let work = move || (opinion(&*rules, &question), place).0;
+                    let work = move || (opinion(&*rules, &question, &shared), place).0;
                     blocking::run(work).await.map_err(|error| error.to_string())
                 }
                 Err(closed) => Err(closed.to_string()),

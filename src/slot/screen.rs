@@ -9,6 +9,7 @@ use super::waiters::Waiters;
 use crate::core::model::{Ending, Fault, RpcError};
 use crate::core::settings::SlotConfig;
 use crate::core::terminal::{At, Frame, Terminal};
+use crate::shim::{Checkpoint, KeptScreen};
 use regex::Regex;
 use std::time::{Duration, Instant};
 
@@ -140,6 +141,11 @@ impl Screen {
         self.terminal.quiet(at)
     }
 
+    /// Reads the whole screen once more; the frame, if it is another one than was read last.
+    pub fn check_rows(&mut self) -> Option<Frame> {
+        self.terminal.check_rows()
+    }
+
     pub fn resized(&mut self, at: At, (cols, rows): Size) -> Vec<Frame> {
         let frames = self.terminal.resize(at, cols.into(), rows.into());
         self.viewers.redraw(Instant::now());
@@ -160,6 +166,35 @@ impl Screen {
         self.terminal.take_replies()
     }
 
+    /// What the next daemon can go on from. A program on its alternate screen has another one, of which nothing is known here.
+    pub fn kept(&self, knows_alternate: bool) -> Option<KeptScreen> {
+        let terminal = &self.terminal;
+        if !terminal.is_whole() || terminal.is_alternate() && !knows_alternate {
+            return None;
+        }
+        let (cols, rows) = terminal.size();
+        Some(KeptScreen {
+            seen: terminal.last_change(),
+            cols: cols.try_into().ok()?,
+            rows: rows.try_into().ok()?,
+            screen: String::from_utf8(terminal.snapshot()).ok()?,
+            output: self.output.mark(),
+        })
+    }
+
+    /// The newest of these screens behind which all was written that is kept of the output; nothing that was written before
+    /// has to be read.
+    pub fn go_on_from(&mut self, written: u64, checkpoints: &[Checkpoint]) -> Option<Checkpoint> {
+        let room = self.output.room();
+        let is_enough = |kept: &&Checkpoint| written.saturating_sub(kept.written) >= room;
+        let kept = checkpoints.iter().rev().find(is_enough)?;
+        let seen = kept.screen.seen;
+        self.output.can_go_on_from(seen).then(|| {
+            self.output.go_on_from(seen, kept.screen.output);
+            kept.clone()
+        })
+    }
+
     /// Another program begins at `at`, in a recording that is read.
     pub fn begin_run(&mut self, at: At) {
         self.output.begin_run(at);
@@ -167,9 +202,17 @@ impl Screen {
 
     /// A terminal was drawn anew at `at`, which the program did not do.
     pub fn pass_over(&mut self, at: At) {
-        if !self.output.is_new() {
-            self.output.pass_over(at);
-        }
+        self.output.pass_over(at);
+    }
+
+    /// The program wrote this before the recording that is drawn was begun.
+    pub fn keep_earlier(&mut self, at: At, bytes: &[u8]) -> Taken {
+        self.output.push(at, bytes)
+    }
+
+    /// The program has written so much in all; what was not found again is no longer kept, and is returned.
+    pub fn was_written(&mut self, total: u64) -> u64 {
+        self.output.was_written(total)
     }
 
     pub fn read_output(&mut self, wanted: WantedOutput, finished: bool) -> OutputPart {
@@ -317,7 +360,7 @@ mod tests {
     use tokio::sync::oneshot::{self, error::TryRecvError};
 
     fn screen(is_read: bool) -> Screen {
-        let config = SlotConfig::sample("coder", "/work");
+        let config = SlotConfig::usual("coder", "/work");
         Screen::new(&config, Output::new(1 << 10), is_read)
     }
 

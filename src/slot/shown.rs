@@ -2,7 +2,8 @@
 
 use super::memory::StateSince;
 use crate::core::claude::reading::State;
-use crate::core::model::SlotStatus;
+use crate::core::model::{AnsweredDialog, SlotStatus};
+use crate::core::policy::Decision;
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
@@ -15,6 +16,8 @@ pub(super) struct PublishedStatus {
     since: DateTime<Utc>,
     /// Its program was found running, and has not been seen in any state yet.
     recalls_state: bool,
+    /// The last answer to one of its dialogs.
+    answered: Option<AnsweredDialog>,
 }
 
 impl PublishedStatus {
@@ -24,6 +27,7 @@ impl PublishedStatus {
             pulse: watch::Sender::new(0),
             since,
             recalls_state: false,
+            answered: None,
         }
     }
 
@@ -33,6 +37,26 @@ impl PublishedStatus {
 
     pub fn since(&self) -> DateTime<Utc> {
         self.since
+    }
+
+    /// The dialog that was up at the last look.
+    pub fn dialog(&self) -> Option<String> {
+        let status = self.status.borrow();
+        status.dialog.as_ref().map(|dialog| dialog.id.clone())
+    }
+
+    pub fn answered(&self) -> Option<AnsweredDialog> {
+        self.answered.clone()
+    }
+
+    /// A dialog was answered; an answer that is *ask* takes the one before it back.
+    pub fn note_answer(&mut self, answer: AnsweredDialog) {
+        if answer.verdict != Decision::Ask {
+            self.answered = Some(answer);
+            return;
+        }
+        let taken_back = |known: &mut AnsweredDialog| known.dialog == answer.dialog;
+        self.answered.take_if(taken_back);
     }
 
     /// Who watches hears of a status that differs from the last.
@@ -78,7 +102,7 @@ mod tests {
     use std::path::Path;
 
     fn shown() -> PublishedStatus {
-        let config = SlotConfig::sample("coder", "/work");
+        let config = SlotConfig::usual("coder", "/work");
         let status = first_status(&config, &SlotPaths::new(Path::new("/logs"), "coder"));
         PublishedStatus::new(status, DateTime::UNIX_EPOCH)
     }

@@ -13,8 +13,8 @@ use super::probe::{self, Probed, ProbedClaude};
 use super::removed::Launched;
 use crate::core::claude::Version;
 use crate::core::machine::{Cause, Input, Runs};
-use crate::core::model::What;
-use crate::core::settings::SlotConfig;
+use crate::core::model::EventKind;
+use crate::core::settings::{Gate, SlotConfig};
 use crate::launch::rehearsed;
 use crate::launch::{self, SessionStart};
 use crate::os::pause::{self, Moment};
@@ -159,7 +159,7 @@ impl<K: ProgramKind> Slot<K> {
         let seen = self.catch_up(&hello, Questions::Open).await;
         let resumed = matches!(start.more.session, Some(SessionStart::Resume(_)));
         let session_id = self.enter_session(start.more.session);
-        self.tell(What::Spawned {
+        self.tell(EventKind::Spawned {
             pid: hello.child_pid,
             session_id,
             resumed,
@@ -353,14 +353,19 @@ impl Slot<Claude> {
         status_line: Option<Value>,
     ) -> Result<PathBuf, NotStarted> {
         let file = self.context.settings_file(&config.name);
-        let hook = launch::hook_command(&self.context.program, &self.context.socket, &config.name);
-        let denied = self.rules.deny_rules();
-        let mut settings = launch::settings_json(&hook, &denied, &config.mode, version);
-        if config.supervision.max_cost.is_some() {
+        let hook = self.context.hook_command(&config.name);
+        let mut rules = self.rules.for_settings();
+        if config.gate == Gate::Screen {
+            // Nobody would judge what Claude Code does not ask about.
+            rules.allow.clear();
+        }
+        let mut settings = launch::settings_json(&hook, &rules, &config.mode, version);
+        self.rules.shares(launch::rules_of(&settings));
+        if config.supervision.counts_cost() {
             settings = launch::with_status_line(settings, &hook, status_line);
         }
         let text = settings.to_string();
-        files::replace(&file, &text).map_err(|error| {
+        files::save(&file, &text).map_err(|error| {
             NotStarted::new(Cause::Failed, format!("{}: {error}", file.display()))
         })?;
         self.memory.set_settings(Some(text));
@@ -377,7 +382,7 @@ async fn launch_shim(
     let launched = ShimLink::launch(spec, &context.program).await;
     let nothing_began = matches!(
         launched,
-        Err(LaunchError::Refused(_) | LaunchError::Lost(_) | LaunchError::Spawn { .. })
+        Err(LaunchError::Refused(_) | LaunchError::NotNow(_) | LaunchError::Spawn { .. })
     );
     if nothing_began {
         context.shims.never_began(&spec.slot);

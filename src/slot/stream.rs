@@ -4,7 +4,7 @@ use super::Slot;
 use super::claude::Claude;
 use crate::core::claude::HookWhat;
 use crate::core::claude::reading::{self, State, Stream};
-use crate::core::model::What;
+use crate::core::model::EventKind;
 use crate::core::terminal::Terminal;
 
 /// What of the answer was told.
@@ -55,7 +55,7 @@ impl Slot<Claude> {
     fn tell_text(&mut self, text: String, source: &str) {
         if !text.is_empty() {
             let source = source.to_owned();
-            self.tell(What::Text { text, source });
+            self.tell(EventKind::Text { text, source });
         }
     }
 }

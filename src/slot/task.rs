@@ -23,10 +23,10 @@ use super::shown::PublishedStatus;
 use super::view::first_status;
 use crate::audit::Record;
 use crate::core::machine::{Effect, Input, KnownRules, Machine, NOBODY, Purpose};
-use crate::core::model::{Ending, RpcError, What};
+use crate::core::model::{Ending, EventKind, RpcError};
 use crate::core::settings::{Kind, SessionTerms, SlotConfig};
 use crate::core::terminal::At;
-use crate::once::Stage;
+use crate::slot::once::Stage;
 use chrono::{DateTime, Utc};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ impl<K: ProgramKind> Slot<K> {
 impl<K: ProgramKind> Slot<K> {
     pub(crate) async fn begin(&mut self, fault: Option<String>, looked: watch::Sender<bool>) {
         if let Some(text) = fault {
-            self.tell(What::Warning { text });
+            self.tell(EventKind::Warning { text });
         }
         self.adopt(looked).await;
     }
@@ -249,11 +249,8 @@ impl<K: ProgramKind> Slot<K> {
                 Effect::Judge(question) => self.rules.ask(*question),
                 Effect::FindAnswer => inputs.extend(K::find_answer(self)),
                 Effect::FindReset(text) => inputs.push(health::limited(text)),
-                Effect::ForgetConversation => {
-                    if let Some(lost) = self.memory.session().map(|session| session.id) {
-                        self.replace(lost);
-                    }
-                }
+                Effect::DateCost(grown) => inputs.extend(health::cost_today(grown)),
+                Effect::ForgetConversation => self.forget_conversation(),
                 Effect::Spawn => {
                     self.publish();
                     inputs.extend(self.spawn().await);
@@ -262,6 +259,12 @@ impl<K: ProgramKind> Slot<K> {
             }
         }
         inputs
+    }
+
+    fn forget_conversation(&mut self) {
+        if let Some(lost) = self.memory.session().map(|session| session.id) {
+            self.replace(lost);
+        }
     }
 
     /// A key that approves is not pressed if its verdict could not be written.
@@ -318,6 +321,7 @@ impl<K: ProgramKind> Slot<K> {
             SlotCommand::History { last, reply } => self.tell_history(last, reply),
             SlotCommand::TakeOver { session, reply } => K::take_over(self, session, reply),
             SlotCommand::Why { reply } => K::tell_why(self, reply),
+            SlotCommand::Asked { reply } => drop(reply.send(Ok(self.machine.asked()))),
             SlotCommand::AwaitOutput { pattern, reply } => {
                 let writer = match self.machine.has_program() {
                     _ if self.own.has_ended() => Writer::HasEnded,
@@ -373,6 +377,32 @@ impl<K: ProgramKind> Slot<K> {
         };
         self.input(Input::Rules(known)).await;
         self.input(Input::Settings(config)).await;
+        self.warn_of_outdated_rules();
+    }
+
+    /// Claude Code has its rules from its start: a deny rule that was taken out holds until the next one, and what a new allow
+    /// rule covers may be asked about.
+    fn warn_of_outdated_rules(&mut self) {
+        if !self.machine.is_up() {
+            return;
+        }
+        let restart = format!("missiond restart {}", self.program.settings().name);
+        let (outdated, unshared) = (
+            self.rules.outdated().join(", "),
+            self.unshared_rules().join(", "),
+        );
+        if !outdated.is_empty() {
+            self.warn(&format!(
+                "Claude Code was started with deny rules that the policy no longer has, and obeys them until {restart}: \
+                 {outdated}"
+            ));
+        }
+        if !unshared.is_empty() {
+            self.warn(&format!(
+                "Claude Code was started without these allow rules, and may ask by itself about what they allow until \
+                 {restart}: {unshared}"
+            ));
+        }
     }
 
     async fn shut_down(

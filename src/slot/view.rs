@@ -9,13 +9,14 @@ use crate::core::claude::reading::State;
 use crate::core::model::{
     Conversation, Evidence, ScreenAnswer, ScreenParams, SessionStatus, SlotStatus,
 };
-use crate::core::settings::{Kind, SlotConfig};
+use crate::core::settings::{Gate, Kind, SlotConfig};
 use chrono::Utc;
 use std::io;
 use std::time::Instant;
 
 impl<K: ProgramKind> Slot<K> {
     pub(super) fn publish(&mut self) {
+        let new_settings = self.new_settings();
         let now = SlotStatus {
             state: self.machine.state(),
             since: self.shown.since(),
@@ -28,12 +29,16 @@ impl<K: ProgramKind> Slot<K> {
             gate: K::gate(self).to_owned(),
             mode: self.machine.mode().map(str::to_owned),
             last_error: self.machine.last_error(),
-            doing: self.machine.doing(Instant::now()),
+            doing: self
+                .catching_up()
+                .or_else(|| self.machine.doing(Instant::now())),
             background: self.machine.background(),
             queued: self.machine.queued(),
+            unanswered: self.machine.unanswered(),
             task_id: self.machine.task().map(str::to_owned),
             waits_because: self.machine.why_a_person(),
             always: self.machine.always(),
+            answered: self.shown.answered(),
             conversation: K::conversation(self),
             doubtful: self.machine.distrust(),
             waiting_calls: self.machine.calls_not_shown(),
@@ -44,15 +49,11 @@ impl<K: ProgramKind> Slot<K> {
                 .report()
                 .and_then(|report| report.code),
             cause: self.machine.cause().map(str::to_owned),
-            cost: self
-                .program
-                .settings()
-                .supervision
-                .max_cost
-                .map(|_| self.machine.past().cost.as_f64()),
+            cost: (self.program.settings().supervision.counts_cost())
+                .then(|| self.machine.past().cost.as_f64()),
             attached: self.screen.viewers(),
-            changed: self.has_new_settings(),
-            new_settings: self.new_settings(),
+            changed: !new_settings.is_empty() || self.has_new_settings(),
+            new_settings,
             cwd: self.machine.running().cwd.clone(),
             role: self.machine.running().role.clone(),
             ..first_status(self.machine.config(), self.log.paths())
@@ -65,11 +66,26 @@ impl<K: ProgramKind> Slot<K> {
         self.machine.is_up() && !config.removed && config != self.program.settings()
     }
 
-    /// The names of the settings that the running program does not have yet.
+    /// The names of the settings and rules that the running program does not have yet, and the rules that it still has.
     fn new_settings(&self) -> Vec<String> {
-        match self.has_new_settings() {
+        let mut names = match self.has_new_settings() {
             true => keys_that_differ(&**self.program.settings(), &**self.machine.config()),
             false => Vec::new(),
+        };
+        if self.machine.is_up() {
+            let outdated = self.rules.outdated().iter();
+            names.extend(outdated.map(|rule| format!("no longer deny {rule}")));
+            let unshared = self.unshared_rules().iter();
+            names.extend(unshared.map(|rule| format!("allow {rule}")));
+        }
+        names
+    }
+
+    /// The allow rules that the running program would be given at its next start.
+    pub(super) fn unshared_rules(&self) -> &[String] {
+        match self.program.settings().gate {
+            Gate::Screen => &[],
+            _ => self.rules.unshared(),
         }
     }
 
@@ -172,6 +188,7 @@ pub(super) fn first_status(config: &SlotConfig, paths: &SlotPaths) -> SlotStatus
         doing: None,
         background: 0,
         queued: 0,
+        unanswered: 0,
         foreground: None,
         stopped: None,
         health: Vec::new(),
@@ -180,6 +197,7 @@ pub(super) fn first_status(config: &SlotConfig, paths: &SlotPaths) -> SlotStatus
         new_settings: Vec::new(),
         waits_because: None,
         always: None,
+        answered: None,
         exit_code: None,
         cause: None,
         cost: None,

@@ -15,10 +15,10 @@ use crate::core::model::{Conversation, Evidence};
 use crate::core::settings::Gate;
 use crate::core::text::secrets;
 use crate::os::directory_watch::DirectoryWatch;
+use crate::os::files;
 use crate::os::process_stat::Stat;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -96,13 +96,14 @@ struct TranscriptEnd {
 }
 
 impl EvidenceFiles {
-    /// May hang with the file system.
-    fn read(self) -> FileEvidence {
+    /// May hang with the file system. A record that exists and can't be read is an error: somebody may have put something
+    /// else in its place.
+    fn read(self) -> io::Result<FileEvidence> {
         let records = self.records.as_deref();
-        let record = records.and_then(|records| {
-            let json = read_end(&records.join(format!("{}.json", self.pid))).ok()?;
-            witness::record(&json, process_start(self.pid).as_deref())
-        });
+        let record = match records.map(|records| self.record_in(records)) {
+            Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            found => found.and_then(Result::ok).flatten(),
+        };
         // Older versions keep none. Without a watch, where the kernel has no more of them to give, the record is read
         // whenever the screen changes.
         let watch = records.filter(|place| self.watch.is_some() && place.is_dir());
@@ -110,11 +111,17 @@ impl EvidenceFiles {
             let _runtime = self.watch.as_ref()?.enter();
             DirectoryWatch::for_changes(place).ok()
         });
-        FileEvidence {
+        Ok(FileEvidence {
             record,
             transcript: self.transcript.map(|file| TranscriptEnd::read(&file)),
             watch,
-        }
+        })
+    }
+
+    fn record_in(&self, records: &Path) -> io::Result<Option<Witness>> {
+        let json = read_end(&records.join(format!("{}.json", self.pid)))?;
+        let start = process_start(self.pid);
+        Ok(witness::record(&json, start.as_deref()))
     }
 }
 
@@ -215,7 +222,7 @@ impl Slot<Claude> {
         self.own.witnesses_mut().looking = Some(now);
         self.lookups.of_claude(
             move || files.read(),
-            move |found| LookedUp::Claude(ClaudeFiles::Evidence(now, found)),
+            move |found| LookedUp::Claude(ClaudeFiles::Evidence(now, found.flatten())),
         );
     }
 
@@ -276,7 +283,7 @@ impl Slot<Claude> {
             }
             Some(files) => self.lookups.of_claude(
                 move || files.read(),
-                move |found| LookedUp::Claude(ClaudeFiles::Why(reply, found)),
+                move |found| LookedUp::Claude(ClaudeFiles::Why(reply, found.flatten())),
             ),
         }
     }
@@ -383,7 +390,7 @@ pub(super) fn figures_of(transcript: &Path) -> Option<Figures> {
 }
 
 fn read_end(file: &Path) -> io::Result<String> {
-    let mut file = File::open(file)?;
+    let mut file = files::open(file)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(MAX_READ)))?;
     let mut bytes = Vec::new();

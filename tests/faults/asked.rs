@@ -47,18 +47,28 @@ fn killed(daemon: &mut Daemon) {
     daemon.wait_state("coder", "confirming");
 }
 
-#[test]
-fn what_is_known_of_a_dialog_outlives_the_daemon() {
-    // Low, so that a long command is not whole on the screen.
+/// An idle slot whose screen is too low for a long command.
+fn at_a_low_screen() -> Option<Daemon> {
     let setup = Setup::new()
         .slot_with("coder", "rows = 20")
         .policy("coder", POLICY);
-    let Some(mut daemon) = Daemon::start(&setup) else {
+    let daemon = Daemon::start(&setup)?;
+    daemon.wait_state("coder", "idle");
+    Some(daemon)
+}
+
+/// The input of a call that is not whole on a low screen.
+fn long_call() -> Value {
+    let names: Vec<String> = (0..200).map(|n| format!("pipe-{n}")).collect();
+    json!({"command": format!("mkfifo {}", names.join(" "))})
+}
+
+#[test]
+fn what_is_known_of_a_dialog_outlives_the_daemon() {
+    let Some(mut daemon) = at_a_low_screen() else {
         return;
     };
-    daemon.wait_state("coder", "idle");
-    let names: Vec<String> = (0..200).map(|n| format!("pipe-{n}")).collect();
-    let long = json!({"command": format!("mkfifo {}", names.join(" "))});
+    let long = long_call();
     let secret = json!({"command": "mkfifo sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"});
     let path = daemon.cwd("coder").join("new.txt");
     let unmarked = json!({"command": format!("touch {}", path.display())});
@@ -102,15 +112,10 @@ fn what_is_known_of_a_dialog_outlives_the_daemon() {
 /// The next daemon judges by its own rules, and answers with the whole call.
 #[test]
 fn a_call_that_outlived_its_daemon_is_answered_with_its_whole_input() {
-    let setup = Setup::new()
-        .slot_with("coder", "rows = 20")
-        .policy("coder", POLICY);
-    let Some(mut daemon) = Daemon::start(&setup) else {
+    let Some(mut daemon) = at_a_low_screen() else {
         return;
     };
-    daemon.wait_state("coder", "idle");
-    let names: Vec<String> = (0..200).map(|n| format!("pipe-{n}")).collect();
-    let input = json!({"command": format!("mkfifo {}", names.join(" "))});
+    let input = long_call();
     asked(&daemon, "make many", "Bash", &input);
     daemon.crash();
     let stricter = format!("{POLICY}deny = [\"Bash(mkfifo pipe-0 *)\"]\n");
@@ -122,7 +127,14 @@ fn a_call_that_outlived_its_daemon_is_answered_with_its_whole_input() {
         why.contains("this dialog is older and waits for you: the rules would say no"),
         "{why}"
     );
-    daemon.cmd(&["confirm", "coder", "yes"]).expect(0);
+    let refused = daemon.cmd(&["confirm", "coder", "yes"]).expect(4);
+    assert!(
+        refused.stderr.contains("Bash(mkfifo pipe-0 *)"),
+        "{refused}"
+    );
+    assert!(!daemon.cwd("coder").join("pipe-0").exists());
+    let insists = ["confirm", "coder", "yes", "--against-rule"];
+    daemon.cmd(&insists).expect(0);
     daemon.wait_state("coder", "idle");
     assert!(daemon.cwd("coder").join("pipe-199").exists());
     let audit = daemon.logged("audit.jsonl");

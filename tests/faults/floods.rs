@@ -3,6 +3,8 @@
 use super::shells::{log_file, shells};
 use crate::support::daemon::Daemon;
 use crate::support::until;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// Most of the time is that of the command's own start, on a loaded machine; a daemon that is deaf never answers.
@@ -103,4 +105,46 @@ fn a_session_that_floods_its_terminal_ends_at_its_time() {
         .expect(0);
     let info = daemon.json(&["info", "flood"]);
     assert!(info.to_string().contains("timed out after 2s"), "{info}");
+}
+
+/// Clients that ask for much at once and never read it: what is at work for them at a time has a bound.
+#[test]
+fn searches_and_output_for_clients_who_do_not_read_fill_no_memory() {
+    let daemon = shells(&["calm"], FLOODS);
+    let lines = "seq 1 600000; exec sleep 1000";
+    let spawn = ["spawn", "--id", "big", "--", "sh", "-c", lines];
+    daemon.cmd(&spawn).expect(0);
+    let all = ["wait", "big", "--output", "^600000", "--timeout", "50s"];
+    daemon.cmd(&all).expect(0);
+    let socket = daemon.root().join("run/missiond/missiond.sock");
+    let client = |method: &str| {
+        let request = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"slot":"big"{}}}}}"#,
+            if method == "search" {
+                r#","pattern":".""#
+            } else {
+                ""
+            }
+        );
+        let mut stream = UnixStream::connect(&socket).expect("the daemon listens");
+        let requests = format!("{request}\n").repeat(20);
+        stream.write_all(requests.as_bytes()).expect("it reads");
+        stream
+    };
+    let searching: Vec<UnixStream> = (0..10).map(|_| client("search")).collect();
+    let reading: Vec<UnixStream> = (0..40).map(|_| client("output")).collect();
+    // A person's own requests go on meanwhile, also one that has to wait for its turn.
+    daemon.cmd(&["status"]).expect(0);
+    let found = daemon.cmd(&["search", "big", "^599999$"]).expect(0);
+    assert!(found.stdout.contains("599999"), "{found}");
+    daemon.cmd(&["stop", "calm"]).expect(0);
+    drop((searching, reading));
+    daemon.cmd(&["screen", "big", "-n", "50"]).expect(0);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid()));
+    let status = status.expect("it lives");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak.and_then(|line| line.trim().strip_suffix(" kB"));
+    let peak: u64 = peak.and_then(|kb| kb.parse().ok()).expect("a number");
+    // Without a bound it was more than a gigabyte.
+    assert!(peak < 400 << 10, "{peak} kB");
 }

@@ -98,7 +98,8 @@ fn an_answer_that_is_taken_late_is_the_last_word() {
     daemon.cmd(&["audit", "verify"]).expect(0);
 }
 
-/// Two keys that say different things wait for a program that is stopped. What ran was allowed.
+/// Two keys that say different things wait for a program that is stopped. What ran was allowed. If the second key cuts the call
+/// off while it runs, Claude Code tells of no result, and the audit says that it is not known.
 #[test]
 fn of_two_answers_the_one_that_was_taken_is_the_last_word() {
     let Some(daemon) = start() else { return };
@@ -119,13 +120,18 @@ fn of_two_answers_the_one_that_was_taken_is_the_last_word() {
     interrupt.end();
     daemon.wait_state("coder", "idle");
     let last = until("the last word", || {
-        verdicts(&daemon)
-            .pop()
-            .filter(|last| last["verdict"] != "deny" || !made.exists())
+        let last = verdicts(&daemon).pop()?;
+        let screen = daemon.cmd(&["screen", "coder"]).expect(0).stdout;
+        let is_cut_off = screen.contains("No result recorded for 1 call");
+        (last["verdict"] != "ask" || is_cut_off).then_some(last)
     });
-    match made.exists() {
-        true => assert_eq!(last["verdict"], "allow", "{last}"),
-        false => assert_ne!(last["verdict"], "allow", "{last}"),
+    match last["verdict"].as_str() {
+        Some("allow") => assert!(made.exists(), "{last}"),
+        Some("deny") => assert!(!made.exists(), "{last}"),
+        _ => assert!(
+            last["why"].to_string().contains("nobody knows how"),
+            "{last}"
+        ),
     }
     persons_are_named(&daemon);
 }

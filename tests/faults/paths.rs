@@ -7,10 +7,13 @@ use super::survival::at_a_dialog;
 use crate::support::daemon::{Daemon, missiond};
 use crate::support::setup::Setup;
 use crate::support::{processes, until};
-use serde_json::Value;
-use std::fs;
+use missiond::lab::rehearsal::Step;
+use serde_json::{Value, json};
+use std::fs::{self, Permissions};
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What somebody removes, below the directory of the test.
@@ -194,6 +197,83 @@ fn a_daemon_with_another_runtime_directory_finds_the_programs() {
     echoes(&daemon, "hello");
 }
 
+/// The hooks of a living Claude Code have the socket of the daemon that started it.
+#[test]
+fn hooks_find_a_daemon_with_another_runtime_directory() {
+    let setup = Setup::new()
+        .slot("coder")
+        .policy("coder", "allow = [\"Bash(mknod *)\"]\n");
+    let Some(mut daemon) = Daemon::start(&setup) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    let before = daemon.status("coder");
+    daemon.crash();
+    fs::remove_dir_all(daemon.root().join("run")).expect("it is ours");
+    // Nothing can be made where it was.
+    fs::write(daemon.root().join("run"), "").expect("a file");
+    let mut elsewhere = missiond(daemon.root());
+    elsewhere.env_remove("XDG_RUNTIME_DIR");
+    daemon.again_as(elsewhere);
+    is_same_program(&daemon, "coder", &before, "without a runtime directory");
+    let tool = Step::tool("Bash", json!({ "command": "mknod made p" }));
+    daemon
+        .endpoint
+        .on("make it", vec![tool, Step::text("Done.")]);
+    daemon.cmd(&["send", "coder", "make it"]).expect(0);
+    assert!(daemon.cwd("coder").join("made").exists());
+}
+
+/// To open a FIFO in the usual way blocks until somebody writes to it.
+#[test]
+fn a_fifo_in_place_of_a_file_delays_no_start() {
+    let mut daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    let before = daemon.status("a");
+    daemon.crash();
+    let state = daemon.root().join("state/missiond/missiond");
+    let put = |file: &Path| {
+        fs::create_dir_all(file.parent().expect("a directory")).expect("it is ours");
+        let _ = fs::remove_file(file);
+        let made = Command::new("mkfifo").arg(file).status();
+        assert!(made.expect("mkfifo").success());
+    };
+    // Positions of events go on from this file: with another in its place nobody knows from where.
+    let events = state.join("events.jsonl");
+    put(&events);
+    let refused = daemon.cmd(&["up"]).expect(1);
+    assert!(refused.stderr.contains("not a regular file"), "{refused}");
+    fs::remove_file(&events).expect("it is ours");
+    let files = [
+        state.join("tasks/z.json"),
+        state.join("policies.in-force"),
+        state.join("a.json"),
+        daemon.logs().join("a.events.jsonl"),
+    ];
+    files.iter().for_each(|file| put(file));
+    daemon.again();
+    is_same_program(&daemon, "a", &before, "with a FIFO for each file");
+    echoes(&daemon, "hello");
+}
+
+/// What is written to a file that has no name any more is in no audit.
+#[test]
+fn no_key_is_pressed_while_a_directory_has_the_place_of_the_audit() {
+    let daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    let audit = daemon.logs().join("audit.jsonl");
+    fs::remove_file(&audit).expect("an audit");
+    fs::create_dir(&audit).expect("it is ours");
+    let refused = daemon.cmd(&["write", "a", "x"]).expect(4);
+    assert!(refused.stderr.contains("audit"), "{refused}");
+    until("the status to tell it", || {
+        let status = daemon.cmd(&["status"]).expect(0);
+        status.stdout.contains("the audit").then_some(())
+    });
+    fs::remove_dir(&audit).expect("it is ours");
+    echoes(&daemon, "hello");
+}
+
 /// A shim that lives and can't be reached is left alone, which is told.
 #[test]
 fn a_program_is_never_taken_for_dead_because_its_shim_is_silent() {
@@ -247,6 +327,8 @@ fn a_loss_is_told_each_time_and_a_lasting_one_until_it_is_over() {
     until("it to be in status", || {
         status().contains("can't be made again").then_some(())
     });
+    let next_step = "as soon as that is corrected, missiond makes it again by itself";
+    assert!(status().contains(next_step), "{}", status());
     fs::remove_file(&logs).expect("it is ours");
     fs::create_dir(&logs).expect("by a person");
     until("it to leave status", || {
@@ -284,7 +366,38 @@ fn a_client_finds_its_way_while_the_socket_is_missing() {
     fs::remove_file(&runtime).expect("it is ours");
     daemon.cmd(&["status"]).expect(0);
     echoes(&daemon, "hello");
+    let socket = runtime.join("missiond.sock");
+    fs::remove_file(&socket).expect("it is ours");
+    // The daemon may have made it again before.
+    until("a directory in its place", || {
+        let _ = fs::remove_file(&socket);
+        fs::create_dir(&socket).ok()
+    });
+    let ran = daemon.cmd(&["status"]);
+    let way = format!("move {} away: it is not a socket", socket.display());
+    assert!(ran.code != 0 && ran.stderr.contains(&way), "{ran}");
+    fs::remove_dir(&socket).expect("it is ours");
     daemon.cmd(&["down", "--yes"]).expect(0);
+}
+
+/// What is written through a link goes where others may write.
+#[test]
+fn a_link_in_place_of_the_state_directory_is_told() {
+    let daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    let state = daemon.root().join("state/missiond/missiond");
+    let aside = daemon.root().join("aside");
+    fs::rename(&state, &aside).expect("it is ours");
+    // The daemon may have made it again before.
+    until("a link in its place", || {
+        let _ = fs::remove_dir_all(&state);
+        std::os::unix::fs::symlink(&aside, &state).ok()
+    });
+    until("it to be told", || {
+        let said = daemon.cmd(&["status"]).expect(0).stdout;
+        let is_told = said.contains("the state directory") && said.contains("symbolic link");
+        is_told.then_some(())
+    });
 }
 
 /// What is removed between the daemon's first use of it and its first answer is made again too.
@@ -419,4 +532,103 @@ fn claude_code_goes_on_when_all_directories_are_removed() {
     assert_eq!(now["gate"], "hook", "{now}");
     assert_eq!(now["session_id"], before["session_id"], "{now}");
     daemon.cmd(&["send", "coder", "again"]).expect(0);
+}
+
+/// The daemon's own log is on a full disk, or its reader has gone: each line is lost, and nothing else is.
+#[test]
+fn a_daemon_whose_own_log_takes_nothing_goes_on() {
+    let mut daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    daemon.crash();
+    let log = daemon.root().join("daemon.stderr");
+    fs::remove_file(&log).expect("it is ours");
+    std::os::unix::fs::symlink("/dev/full", &log).expect("a link");
+    daemon.again();
+    // The daemon warns of it in its log.
+    fs::remove_dir_all(daemon.logs()).expect("it is ours");
+    until("it to be told", || {
+        let said = daemon.cmd(&["status"]).expect(0).stdout;
+        said.contains("logs was removed, and is made again")
+            .then_some(())
+    });
+    for command in ["stop", "start"] {
+        daemon.cmd(&[command, "a"]).expect(0);
+    }
+    daemon.wait_state("a", "idle");
+}
+
+/// A link on the way to the state directory leads elsewhere by now: what a start would refuse is not made there either.
+#[test]
+fn state_is_not_made_again_where_others_can_write() {
+    let daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    let at = |name: &str| daemon.root().join(name);
+    fs::rename(at("state"), at("old")).expect("it is ours");
+    fs::create_dir(at("open")).expect("a directory");
+    fs::set_permissions(at("open"), Permissions::from_mode(0o777)).expect("it is ours");
+    symlink(at("open"), at("state")).expect("a link");
+    fs::remove_dir_all(at("old")).expect("it is ours");
+    let status = until("it to be told", || {
+        let status = daemon.cmd(&["status"]).expect(0).stdout;
+        status.contains("can't be made again").then_some(status)
+    });
+    assert!(status.contains("the state directory"), "{status}");
+    let stopped = daemon.cmd(&["stop", "a"]).expect(1);
+    assert!(!stopped.stderr.contains("make room"), "{stopped}");
+    assert!(stopped.stderr.contains("missiond status"), "{stopped}");
+    assert_eq!(fs::read_dir(at("open")).expect("a directory").count(), 0);
+    // In a place of its own all comes back.
+    fs::remove_file(at("state")).expect("a link");
+    for file in ["a.json", "tasks"] {
+        let path = at("state/missiond/missiond").join(file);
+        until(file, || path.exists().then_some(()));
+    }
+    until("nothing to be missing", || {
+        let status = daemon.cmd(&["status"]).expect(0).stdout;
+        (!status.contains("can't be made again")).then_some(())
+    });
+}
+
+#[test]
+fn what_was_in_the_state_directory_is_made_again_and_told() {
+    let daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    let state = daemon.root().join("state/missiond/missiond");
+    let status = daemon.cmd(&["status"]).expect(0).stdout;
+    assert!(!status.contains("was removed"), "{status}");
+    for entry in fs::read_dir(&state).expect("a directory").flatten() {
+        let path = entry.path();
+        let removed = match path.is_dir() {
+            true => fs::remove_dir_all(&path),
+            false => fs::remove_file(&path),
+        };
+        removed.expect("it is ours");
+    }
+    until("it to be told", || {
+        let status = daemon.cmd(&["status"]).expect(0).stdout;
+        let is_told = status.contains("what was in the state directory");
+        (is_told && status.contains("was removed, and is made again")).then_some(())
+    });
+    until("its file", || state.join("a.json").exists().then_some(()));
+}
+
+#[test]
+fn a_send_names_what_is_in_the_way_of_the_socket_as_a_status_does() {
+    let daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    let run = daemon.root().join("run");
+    fs::rename(&run, daemon.root().join("moved")).expect("it is ours");
+    fs::write(&run, "").expect("a file");
+    let sent = daemon.cmd(&["send", "a", "hello"]);
+    let status = daemon.cmd(&["status"]);
+    let pid = format!("a daemon runs, pid {},", daemon.pid());
+    assert!(status.stderr.contains(&pid), "{status}");
+    assert!(sent.stderr.contains(&status.stderr), "{sent}{status}");
+    assert_eq!(sent.code, status.code);
+    fs::remove_file(&run).expect("it is ours");
+    fs::create_dir(&run).expect("a directory");
+    fs::set_permissions(&run, Permissions::from_mode(0o700)).expect("it is ours");
+    until("the daemon to listen again", || {
+        (daemon.cmd(&["status"]).code == 0).then_some(())
+    });
 }

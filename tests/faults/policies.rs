@@ -168,10 +168,18 @@ fn a_deny_that_comes_with_an_allowance_holds_before_a_reload() {
     assert!(told.stdout.contains("Bash(ls /etc)"), "{told}");
     assert!(!told.stdout.contains("make"), "{told}");
     assert!(told.stderr.contains("allow Bash(make *)"), "{told}");
+    // Explained is what the daemon does now.
+    let explained = |command: &str| {
+        let told = daemon.json(&["policy", "explain", "docs", command]);
+        told["verdict"].as_str().expect("a verdict").to_owned()
+    };
+    assert_eq!(explained("make all"), "ask");
+    assert_eq!(explained("ls /etc"), "deny");
     daemon.cmd(&["reload"]).expect(0);
     let shown = daemon.json(&["policy", "show", "docs"]);
     assert_eq!(shown["waits"], false, "{shown}");
     assert!(shown["rules"].to_string().contains("make"), "{shown}");
+    assert_eq!(explained("make all"), "allow");
 }
 
 /// What is shown is what holds, with the file that it was read from.
@@ -218,7 +226,8 @@ fn a_program_keeps_the_rules_of_the_role_and_the_file_in_which_it_was_started() 
     assert_eq!(shown["rules"][0]["line"], 1, "{shown}");
 }
 
-/// The same at the gate of the real Claude Code.
+/// The same at the gate of the real Claude Code, with a program that it has no checks of its own for: only then does the gate
+/// say that a rule allows it which is newer than Claude Code's settings.
 #[test]
 fn claude_code_is_judged_by_the_rules_in_force_before_the_daemon_was_killed() {
     let Some(mut daemon) = Daemon::start(&Setup::new().slot("coder")) else {
@@ -227,12 +236,12 @@ fn claude_code_is_judged_by_the_rules_in_force_before_the_daemon_was_killed() {
     daemon.wait_state("coder", "idle");
     let file = daemon.config().with_file_name("policies/coder.toml");
     daemon.crash();
-    fs::write(file, "allow = [\"Bash(mkfifo *)\"]\n").expect("a policy");
+    fs::write(file, "allow = [\"Bash(mknod *)\"]\n").expect("a policy");
     daemon.again();
     daemon.wait_state("coder", "idle");
     for (pipe, code) in [("early", 5), ("late", 0)] {
         let words = format!("please make {pipe}");
-        let tool = Step::tool("Bash", json!({ "command": format!("mkfifo {pipe}") }));
+        let tool = Step::tool("Bash", json!({ "command": format!("mknod {pipe} p") }));
         let steps = vec![tool, Step::text("Done.")];
         daemon.endpoint.on(&words, steps);
         daemon.cmd(&["send", "coder", &words]).expect(code);
@@ -243,4 +252,45 @@ fn claude_code_is_judged_by_the_rules_in_force_before_the_daemon_was_killed() {
             daemon.cmd(&["reload"]).expect(0);
         }
     }
+}
+
+/// Claude Code has its deny rules from its start. One that was taken out holds on, and that is said.
+#[test]
+fn a_deny_rule_that_was_taken_out_is_named_until_the_program_is_started_again() {
+    let setup = Setup::new()
+        .slot("coder")
+        .policy("coder", "deny = [\"Bash(make *)\", \"Bash(rm *)\"]\n");
+    let Some(mut daemon) = Daemon::start(&setup) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    assert_eq!(daemon.status("coder")["changed"], false);
+    let file = daemon.config().with_file_name("policies/coder.toml");
+    fs::write(
+        file,
+        "allow = [\"Bash(make *)\"]\ndeny = [\"Bash(rm *)\"]\n",
+    )
+    .expect("a policy");
+    daemon.cmd(&["reload"]).expect(0);
+    let unshared = "allow Bash(make *)";
+    let denied = "no longer deny Bash(make *)";
+    let status = daemon.status("coder");
+    assert_eq!(status["new_settings"], json!([denied, unshared]));
+    let log = daemon.log("coder");
+    for told in ["obeys them", "may ask by itself about what they allow"] {
+        let told = format!("{told} until missiond restart coder: Bash(make *)");
+        assert!(log.contains(&told), "{log}");
+    }
+    let still_denied = |daemon: &Daemon| {
+        let status = daemon.status("coder");
+        let named = status["new_settings"].as_array().expect("names");
+        assert!(named.contains(&json!(denied)), "{status}");
+    };
+    daemon.crash();
+    daemon.again();
+    daemon.wait_state("coder", "idle");
+    still_denied(&daemon);
+    daemon.cmd(&["restart", "coder"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    assert_eq!(daemon.status("coder")["changed"], false);
 }

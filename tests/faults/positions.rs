@@ -152,8 +152,19 @@ fn logs_agree(daemon: &Daemon, heard: &[Value]) {
     assert!(compared as u64 > KILLS, "{compared} were compared");
 }
 
-fn open_files(daemon: &Daemon) -> usize {
-    std::fs::read_dir(format!("/proc/{}/fd", daemon.pid())).map_or(0, Iterator::count)
+/// Waits until so many clients are connected: the kernel lists each by the socket that it came to, as connected (03).
+fn until_connected(daemon: &Daemon, clients: usize) {
+    let socket = daemon.root().join("run/missiond/missiond.sock");
+    let socket = socket.display().to_string();
+    until(&format!("{clients} clients"), || {
+        let sockets = std::fs::read_to_string("/proc/net/unix").expect("the kernel's list");
+        let fields = sockets
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let is_one =
+            |fields: &Vec<&str>| fields.get(5) == Some(&"03") && fields.last() == Some(&&*socket);
+        (fields.filter(is_one).count() == clients).then_some(())
+    });
 }
 
 #[test]
@@ -171,7 +182,7 @@ fn a_wait_and_a_follower_outlive_the_daemon() {
         });
     };
     says(&daemon, "one");
-    let before = open_files(&daemon);
+    until_connected(&daemon, 1);
     // By its socket, the daemon is not looked for: the only connection is the one that waits.
     let socket = daemon.root().join("run/missiond/missiond.sock");
     let at = socket.to_str().expect("a path");
@@ -187,9 +198,7 @@ fn a_wait_and_a_follower_outlive_the_daemon() {
     ];
     let output = daemon.spawn(&output);
     let state = daemon.spawn(&["wait", "a", "--for", "exited", "--socket", at]);
-    until("both to be connected", || {
-        (open_files(&daemon) >= before + 2).then_some(())
-    });
+    until_connected(&daemon, 3);
     for _ in 0..3 {
         daemon.crash();
         daemon.again();
@@ -201,7 +210,7 @@ fn a_wait_and_a_follower_outlive_the_daemon() {
     assert_eq!(follower.printed(), "got one\r\ngot two\r\n");
     daemon.cmd(&["stop", "a"]).expect(0);
     state.end().expect(0);
-    let before = open_files(&daemon);
+    until_connected(&daemon, 1);
     let gone = [
         "wait",
         "a",
@@ -213,9 +222,7 @@ fn a_wait_and_a_follower_outlive_the_daemon() {
         at,
     ];
     let gone = daemon.spawn(&gone);
-    until("it to be connected", || {
-        (open_files(&daemon) > before).then_some(())
-    });
+    until_connected(&daemon, 2);
     daemon.crash();
     gone.end().expect(124);
 }

@@ -1,7 +1,8 @@
 //! A daemon that is killed at any moment loses nothing and does nothing twice.
 
 use super::shells::*;
-use crate::support::daemon::{Daemon, program_at};
+use crate::support::daemon::Daemon;
+use crate::support::program::program_at;
 use crate::support::setup::Setup;
 use crate::support::{PATIENCE, processes, until};
 use missiond::lab::rehearsal::Step;
@@ -358,7 +359,7 @@ fn a_slot_does_not_start_its_own_daemon() {
     let pid = daemon.status("a")["pid"].clone();
     daemon.crash();
     let alone = daemon.cmd(&["status"]).expect(3);
-    let told = "1 slot runs on without a daemon (a): missiond up -c ";
+    let told = "1 slot or session runs on without a daemon (a): missiond up -c ";
     assert!(alone.stderr.contains(told), "{alone}");
     let program = env!("CARGO_BIN_EXE_missiond");
     let root = daemon.root().display();

@@ -28,8 +28,8 @@ fn home() -> (tempfile::TempDir, PathBuf) {
     (dir, file)
 }
 
-/// Each row: what is changed, below the home, and its mode; whether the file is trusted then; and the command of the
-/// fix, for what is missiond's own.
+/// Each row: what is changed, below the home, and its mode; whether the file is then trusted; and the command of the fix, for
+/// missiond's own files.
 #[test]
 fn others_must_not_be_able_to_write_the_file_or_what_leads_to_it() {
     let rows = [
@@ -77,8 +77,8 @@ fn others_must_not_be_able_to_write_the_file_or_what_leads_to_it() {
     }
 }
 
-/// A user other than root that is not the owner of what this process makes: for root the file is given away, for
-/// anybody else the one who asks is another.
+/// A user other than root that does not own the files of this process: as root the file is given away, otherwise the checking
+/// user is another.
 fn foreign(path: &Path) -> Trusted {
     let stranger = 54_321;
     match rustix::process::geteuid().is_root() {
@@ -119,7 +119,7 @@ fn a_directory_of_another_user_is_refused() {
     assert!(owner, "{exposed}");
 }
 
-/// The link, what it leads to, and all that lies on either way.
+/// The link, its target, and everything on both paths.
 #[test]
 fn links_are_followed_and_both_ends_are_checked() {
     let (dir, file) = home();
@@ -161,7 +161,7 @@ fn a_link_of_another_user_in_a_sticky_directory_is_refused() {
             Err(Exposed::Above { link: true, .. })
         ));
     } else {
-        // Nobody else can be had to make a link: the rule is held by the owner of the directory alone.
+        // A link of another user can't be made here: only the owner of the directory is tested.
         let opened = File::open(&link).unwrap();
         assert!(check(&link, &opened, &Trusted::new(54_321, "", "")).is_err());
     }
@@ -188,7 +188,7 @@ fn a_group_is_private_where_nobody_else_is_in_it() {
         ("me:x:1000:me\n", Some(1000)),
         ("me:x:1000:you\n", None),
         ("me:x:1000:me,you\n", None),
-        // The primary group of somebody else.
+        // The primary group of another user.
         ("me:x:1001:\n", None),
         ("users:x:1000:\n", None),
         ("", None),
@@ -206,7 +206,7 @@ fn a_group_is_private_where_nobody_else_is_in_it() {
     assert_eq!(trusted.private_groups, [1000, 0]);
 }
 
-/// With a shared group the file is refused, with a private one it is taken.
+/// With a shared group the file is refused, with a private one it is accepted.
 #[test]
 fn a_shared_group_must_not_write() {
     let (_dir, file) = home();

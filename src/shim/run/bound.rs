@@ -1,4 +1,4 @@
-//! The bound on a recording while there is no daemon that rotates it.
+//! The bound on a recording while no daemon rotates it.
 
 use super::Shim;
 use crate::core::cast::{BrokenCast, CastKind, Recording};
@@ -8,10 +8,10 @@ use crate::os::log_file::Cap;
 use crate::shim::recorder::Recorder;
 use std::io::BufReader;
 
-/// How long a recording may become while there is no daemon.
+/// How long a recording may become without a daemon.
 pub(super) struct RecordingBound {
     cap: Option<Cap>,
-    /// The length at which a rotation that failed is tried again.
+    /// The length at which a failed rotation is tried again.
     again_at: u64,
 }
 
@@ -32,18 +32,21 @@ impl Shim {
         if length < self.bound.again_at.max(cap.bytes) || self.text.is_holding() {
             return;
         }
-        // Where this fails the oldest file is overwritten, which keeps the total.
+        // If this fails, the oldest file is overwritten, which keeps the total.
         let _ = files::make_room(self.recorder.path(), cap.files);
         let to = files::rotated(self.recorder.path(), 1);
         let size = (self.pty.cols, self.pty.rows);
         let snapshot = snapshot_of(&self.recorder).unwrap_or_default();
         let rotated = self.recorder.rotate(&to, size, &snapshot);
-        // What can't be rotated is tried again after as much more.
+        if rotated.is_ok() {
+            self.checkpoints.forget();
+        }
+        // A failed rotation is tried again after as many bytes again.
         self.bound.again_at = rotated.map_or(length + cap.bytes, |_| 0);
     }
 }
 
-/// The bytes that draw the screen as a recording leaves it.
+/// The bytes that draw the last screen of a recording.
 fn snapshot_of(recorder: &Recorder) -> Result<String, BrokenCast> {
     let reader = recorder
         .reader()

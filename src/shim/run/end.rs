@@ -1,4 +1,4 @@
-//! How a slot's tree of processes ends: asked to, then made to, until nobody is left.
+//! How a slot's process tree ends: first by request, then by force, until no process is left.
 
 use super::{READ, Shim};
 use crate::core::model::ExitReport;
@@ -11,20 +11,20 @@ use std::time::{Duration, Instant};
 /// Longer than anyone waits for an end, and short enough to be added to any time.
 const MAX_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What the child leaves behind when it ends by itself belongs to the slot and has this long to end.
+/// How long the descendants of a child that ended by itself have to end; they belong to the slot.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 
-/// A tree that forks while it is killed is killed again after this long.
+/// A tree that forks while it is killed is killed again after this time.
 const KILL_AGAIN: Duration = Duration::from_millis(20);
 
-/// How often it is tried on those that seem to be beyond reach.
+/// How often to try again with processes that can't be killed.
 const KILL_RARELY: Duration = Duration::from_secs(1);
 
-/// Processes that are still there this long after the first KILL are another user's or hang in the
-/// kernel; an end of the child is no longer held back for them.
+/// Processes that still exist this long after the first KILL belong to another user or hang in the kernel; the end of the child
+/// is no longer delayed for them.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How far the tree of processes is on its way to the end.
+/// The progress of the process tree's end.
 #[derive(Debug)]
 enum EndPhase {
     Alive,
@@ -32,27 +32,27 @@ enum EndPhase {
     Terminating {
         kill_at: Instant,
     },
-    /// KILL was sent, and is again; until `patience` it is not remarkable that some are left.
+    /// KILL was sent, and is sent again; until `patience` it is normal that some are left.
     Killing {
         again_at: Instant,
         patience: Option<Instant>,
     },
-    /// The exit is recorded; only a daemon that notes it is waited for.
+    /// The exit is recorded; only a daemon's acknowledgement is missing.
     Over,
 }
 
-/// How often a shim whose program has ended looks whether a daemon could still find it.
+/// How often a shim whose program has ended checks whether a daemon could still find it.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// How far the program and all that it started have come on their way to the end, and the shim after them.
+/// The progress of the end of the program and its descendants, and of the shim after them.
 #[derive(Debug)]
 pub(super) struct ProgramEnd {
     phase: EndPhase,
-    /// How the child ended; its descendants may still be there.
+    /// How the child ended; its descendants may still exist.
     exit: Option<ExitReport>,
     /// When nothing of it was left.
     ended_at: Option<DateTime<Utc>>,
-    /// When it is looked for the shim's own socket, once everything is over.
+    /// When to check the shim's own socket, once everything is over.
     look_due: Option<Instant>,
     /// Set when the shim itself may end once everything is over.
     dismissed: bool,
@@ -95,12 +95,12 @@ impl ProgramEnd {
         self.ended_at
     }
 
-    /// How the child ended, once nothing more will come of it.
+    /// How the child ended, once no more output will come.
     pub fn reported_exit(&self) -> Option<ExitReport> {
         self.exit.clone().filter(|_| self.is_over())
     }
 
-    /// When there is something to do.
+    /// When the next action is due.
     pub fn due(&self) -> Option<Instant> {
         match self.phase {
             EndPhase::Alive => None,
@@ -110,7 +110,7 @@ impl ProgramEnd {
         }
     }
 
-    /// Whether it is time to look for the shim's own socket.
+    /// Whether to check the shim's own socket now.
     pub fn looks(&mut self, now: Instant) -> bool {
         let looks = self.is_over() && self.look_due.is_none_or(|due| due <= now);
         if looks {
@@ -126,7 +126,7 @@ impl Shim {
         let wanted = Instant::now() + grace.min(MAX_GRACE);
         match &mut self.end.phase {
             EndPhase::Alive => {
-                // Whoever is stopped can't hear TERM before it goes on.
+                // A stopped process can't handle TERM before it continues.
                 tree::signal_all(&[Signal::TERM, Signal::CONT]);
                 self.hang_up();
                 self.end.phase = EndPhase::Terminating { kill_at: wanted };
@@ -136,14 +136,14 @@ impl Shim {
         }
     }
 
-    /// An interactive shell ignores TERM; that its terminal is gone it understands.
+    /// An interactive shell ignores TERM, but handles the loss of its terminal.
     fn hang_up(&self) {
         if self.end.exit.is_none() && tree::ignores(self.pty.child, Signal::TERM) {
             let _ = rustix::process::kill_process(self.pty.child, Signal::HUP);
         }
     }
 
-    /// Goes on to harder means when the time for the softer ones is over.
+    /// Escalates when the time for the current step is over.
     pub(super) fn press(&mut self, now: Instant) {
         match self.end.phase {
             EndPhase::Terminating { kill_at } if kill_at <= now => {
@@ -185,7 +185,7 @@ impl Shim {
         self.trouble(text);
     }
 
-    /// Collects whoever has ended, and moves on when that was the child or the last one.
+    /// Reaps ended processes, and continues when that was the child or the last one.
     pub(super) fn reap(&mut self) {
         let child = self.pty.child;
         let exit = &mut self.end.exit;
@@ -203,12 +203,12 @@ impl Shim {
         }
     }
 
-    /// All that was written is passed on before the exit is.
+    /// All output is passed on before the exit.
     fn finish(&mut self) {
         let Some(exit) = self.end.exit.clone() else {
             return;
         };
-        // Bounded, for the case that a process which can't be killed goes on writing.
+        // Bounded, in case a process that can't be killed continues to write.
         const MOST: usize = (64 << 20) / READ;
         let _rounds = (0..MOST).take_while(|_| self.pump_output()).count();
         self.flush_text();

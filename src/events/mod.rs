@@ -11,7 +11,8 @@ mod recent;
 pub use log::{EventReplay, gap};
 pub use recent::{Missed, RecentEvents, SharedEvent};
 
-use crate::core::model::{Event, What};
+use crate::core::model::{Event, EventKind};
+use crate::core::timeline::Tally;
 use chrono::Utc;
 use log::EventLog;
 use recent::Recent;
@@ -39,6 +40,8 @@ struct Ledger {
     /// The log could not be written the last time, which was told.
     failed: bool,
     recent: Recent,
+    /// What was told since this process began, counted.
+    tally: Tally,
 }
 
 /// A listener, from the position behind `position` on.
@@ -75,19 +78,25 @@ impl Bus {
         })
     }
 
-    pub fn publish(&self, slot: Option<&str>, what: What) -> Event {
+    pub fn publish(&self, slot: Option<&str>, what: EventKind) -> Event {
         let mut ledger = self.ledger();
         let told = Arc::new(ledger.next(slot, what));
+        ledger.tally.take(&told.event);
         let news = ledger.write(&told);
         ledger.recent.push(told.clone());
         if let Some(text) = news {
             tracing::warn!("{text}");
-            let warning = Arc::new(ledger.next(None, What::Warning { text }));
+            let warning = Arc::new(ledger.next(None, EventKind::Warning { text }));
             ledger.write(&warning);
             ledger.recent.push(warning);
         }
         self.told.send_replace(ledger.last);
         told.event.clone()
+    }
+
+    /// What was told since this process began, counted.
+    pub fn tally(&self) -> Tally {
+        self.ledger().tally.clone()
     }
 
     /// Hears everything behind the position that it has: nothing is between the two.
@@ -110,7 +119,7 @@ impl Bus {
 }
 
 impl Ledger {
-    fn next(&mut self, slot: Option<&str>, what: What) -> SharedEvent {
+    fn next(&mut self, slot: Option<&str>, what: EventKind) -> SharedEvent {
         self.last += 1;
         SharedEvent::new(Event {
             seq: self.last,

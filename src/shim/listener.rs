@@ -1,4 +1,4 @@
-//! Where daemons come in: the listening socket, and the one connection that counts.
+//! The listening socket for daemons, and the one current connection.
 
 use super::process::COMM;
 use super::wire::{self, Decoder};
@@ -17,38 +17,38 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What may wait for a slow daemon, beside what the kernel holds (some 200 KB). It is a dozen of the
-/// largest reads from the terminal, and small against the memory a shim may use; a daemon that is
-/// further behind than that reads the recording faster than the socket.
+/// The most bytes that wait for a slow daemon, in addition to the kernel's buffer (about 200 KB). It is a dozen of the largest
+/// reads from the terminal, and small compared to a shim's memory; a daemon that is further behind reads the recording faster
+/// than the socket.
 const MAX_WAITING: usize = 256 << 10;
 
-/// Where more than this waits, the terminal is not read for a while: a program that writes faster than it is drawn
-/// is slowed down, as by any terminal, and not cut off from its daemon.
+/// If more than this waits, the terminal is not read for a while: a program that writes faster than it is drawn is slowed down,
+/// as by any terminal, and not cut off from its daemon.
 const BEHIND: usize = 64 << 10;
 
-/// A daemon that has taken nothing and said nothing for so long is stopped or stuck, and the program does not wait for
-/// it. The kernel reports room in the socket only when three quarters of it have been read, which a busy daemon on a
-/// loaded machine does not do in a second or two: so a daemon at work says so as well ([`ToShim::Taking`]).
+/// A daemon that has read nothing and sent nothing for this long is stopped or stuck, and the program does not wait for it. The
+/// kernel reports space in the socket only when three quarters of it have been read, which takes a busy daemon on a loaded
+/// machine more than a second or two: so a working daemon also reports that it works ([`ToShim::Taking`]).
 const TAKES_WITHIN: Duration = Duration::from_secs(5);
 
-/// A buffer that grew for a burst is given back when it is larger than this.
+/// A buffer that grew for a burst is freed when it is larger than this.
 const KEPT_CAPACITY: usize = 16 << 10;
 
-/// How long a shim that was rung for listens without a file. A daemon that rings connects within moments.
+/// How long a shim listens without a file after a daemon has signalled it. Such a daemon connects within moments.
 const BELL: Duration = Duration::from_secs(10);
 
 /// The listening socket; it is removed when this is dropped.
 pub(super) struct ShimListener {
     listener: UnixListener,
     path: PathBuf,
-    /// Device and inode: the socket of another shim at the same place is not ours.
+    /// Device and inode: the socket of another shim at the same path does not count.
     own: Option<(u64, u64)>,
-    /// A second way in that no file stands for, and until when it is open.
+    /// A second socket without a file, and until when it is open.
     bell: Option<(UnixListener, Instant)>,
 }
 
 impl ShimListener {
-    /// Opens the socket, replacing one that nobody listens on any more.
+    /// Opens the socket, and replaces one that nobody listens on any more.
     pub fn open(path: &Path) -> Result<Self, String> {
         check_directory(path)?;
         if let Err(fault) = remove_dead(path) {
@@ -71,7 +71,7 @@ impl ShimListener {
         })
     }
 
-    /// Makes the socket again if it is lost, with its directory.
+    /// Creates the socket again if it is lost, with its directory.
     pub fn restore(&mut self) -> Result<(), String> {
         if self.is_there() {
             return Ok(());
@@ -102,7 +102,7 @@ impl ShimListener {
         self.bell.as_ref().map(|(listener, _)| listener)
     }
 
-    /// Until when the second way in is open.
+    /// Until when the second socket is open.
     pub fn bell_until(&self) -> Option<Instant> {
         self.bell.as_ref().map(|(_, until)| *until)
     }
@@ -116,7 +116,7 @@ impl ShimListener {
         self.own.is_some() && identity(&self.path) == self.own
     }
 
-    /// The next daemon that waits outside. A stranger is turned away without a word.
+    /// The next waiting daemon. A connection from anybody else is closed without a message.
     pub fn accept(&self) -> Option<ShimPeer> {
         let from_bell = || self.bell()?.accept().ok();
         let (stream, _) = self.listener.accept().ok().or_else(from_bell)?;
@@ -157,18 +157,18 @@ impl AsFd for ShimListener {
     }
 }
 
-/// What a slot runs, this one or another, is no daemon: it would press keys. A daemon that was itself started in a slot
-/// has no other shims above it than its own shims have.
+/// A process in this slot or another one is not a daemon: it would press keys. A daemon that was itself started in a slot has no
+/// other shims above it than its own shims have.
 fn is_in_a_slot(peer: Pid) -> bool {
     let own = rustix::process::getppid().map_or_else(BTreeSet::new, shims_above);
-    // Twice, since a parent may end while one looks, and leave its child to another.
+    // Twice, since a parent may end during the look-up, and leave its child to another.
     let above = [shims_above(peer), shims_above(peer)];
     above.iter().any(|above| !above.is_subset(&own))
 }
 
-/// The shims among a process and those above it.
+/// The shims among a process and its ancestors.
 fn shims_above(pid: Pid) -> BTreeSet<i32> {
-    /// More than any tree of processes is deep.
+    /// Deeper than any process tree.
     const DEEPEST: usize = 1024;
     let parent = |pid: &i32| Stat::of(pid)?.field(Stat::PARENT)?.parse().ok();
     let line = std::iter::successors(Some(pid.as_raw_nonzero().get()), parent);
@@ -179,7 +179,7 @@ fn shims_above(pid: Pid) -> BTreeSet<i32> {
         .collect()
 }
 
-/// One that has ended since it connected may have left its connection to anybody.
+/// A process that has ended since it connected may have passed its connection to anybody.
 fn is_alive(pid: Pid) -> bool {
     let stat = Stat::of(pid.as_raw_nonzero());
     rustix::process::test_kill_process(pid).is_ok() && stat.is_none_or(|stat| !stat.has_ended())
@@ -210,7 +210,7 @@ fn remove_dead(path: &Path) -> Result<(), String> {
     }
 }
 
-/// The connection is of no more use: closed, broken, senseless or too slow.
+/// The connection is unusable: closed, broken, invalid or too slow.
 #[derive(Debug)]
 pub(super) struct PeerGone;
 
@@ -221,7 +221,7 @@ pub(super) struct ShimPeer {
     waiting: Vec<u8>,
     /// Bytes at the beginning of `waiting` that are sent.
     sent: usize,
-    /// When it has last taken something, or said something.
+    /// When it last read or sent something.
     took: Instant,
 }
 
@@ -245,13 +245,13 @@ impl ShimPeer {
         self.sent < self.waiting.len()
     }
 
-    /// Until when it is worth waiting for, where it is behind.
+    /// Until when to wait for it, if it is behind.
     pub fn awaited_until(&self, now: Instant) -> Option<Instant> {
         let until = self.took + TAKES_WITHIN;
         (self.waiting.len() - self.sent > BEHIND && now < until).then_some(until)
     }
 
-    /// Sends what the socket takes now.
+    /// Sends what the socket accepts now.
     pub fn flush(&mut self) -> Result<(), PeerGone> {
         while self.has_waiting() {
             match self.stream.write(&self.waiting[self.sent..]) {
@@ -279,7 +279,7 @@ impl ShimPeer {
         Ok(())
     }
 
-    /// What the daemon has said, in order. `None` stands for a command that this shim doesn't know.
+    /// The daemon's messages, in order. `None` is a command that this shim doesn't know.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<Vec<Option<ToShim>>, PeerGone> {
         let count = match self.stream.read(buffer) {
             Ok(0) => return Err(PeerGone),

@@ -2,6 +2,7 @@
 //! next daemon. What is known of each is a small file: that it waits is on the disk before a slot has it, that it is
 //! entered before the key is pressed that does it, and its answer before anybody is told.
 
+use crate::core::claude::keys;
 use crate::core::model::{
     Always, ConfirmAnswer, ConfirmParams, Fault, Person, RpcError, SendAnswer,
 };
@@ -35,6 +36,11 @@ pub trait OnceRequest: Debug + Clone + PartialEq + Serialize + DeserializeOwned 
 
     /// The request as it holds when it is repeated.
     fn repeated(self, new: Self) -> Self;
+
+    /// Whether it is done also if it can't be written down, as on a full disk.
+    fn may_be_unwritten(&self) -> bool {
+        false
+    }
 }
 
 /// A message that is sent to a slot.
@@ -88,6 +94,12 @@ impl OnceRequest for Confirming {
 
     fn repeated(self, _: Confirming) -> Confirming {
         self
+    }
+
+    /// A no must always be possible. Repeated, it goes to the same dialog or to none.
+    fn may_be_unwritten(&self) -> bool {
+        let is_no = self.asked.answer.as_deref().is_some_and(keys::is_no);
+        is_no && self.dialog.is_some()
     }
 }
 
@@ -250,14 +262,17 @@ impl<R: OnceRequest> Once<R> {
             },
             None => new,
         };
-        self.save(&record).map_err(|error| {
-            let text = format!(
-                "the {} can't be written down, and nothing was done: {error}",
-                R::NOUN
-            );
-            RpcError::new(Fault::Failed, text)
-        })?;
-        self.forget_oldest();
+        match self.save(&record) {
+            Err(error) if !record.request.may_be_unwritten() => {
+                let text = format!(
+                    "the {} can't be written down, and nothing was done: {error}",
+                    R::NOUN
+                );
+                let next = format!("make room in {}, then try again", self.directory.display());
+                return Err(RpcError::new(Fault::Refused, text).next(next));
+            }
+            _ => self.forget_oldest(),
+        }
         let entry = Arc::new(Active {
             outcome: watch::Sender::default(),
             stage: watch::Sender::default(),
@@ -280,11 +295,15 @@ impl<R: OnceRequest> Once<R> {
         }
     }
 
-    /// It waited for its turn, which does not come.
+    /// It waited for its turn, which does not come, or it is done and its answer does not come.
     pub fn dropped(&self, slot: &str, id: &str, why: RpcError) -> io::Result<()> {
         match self.load(slot, id) {
             Some(record) if record.entered_at.is_none() => self.save(&OnceRecord {
                 dropped: Some(why),
+                ..record
+            }),
+            Some(record) if record.outcome.is_none() => self.save(&OnceRecord {
+                outcome: Some(OnceOutcome::Failed(why)),
                 ..record
             }),
             _ => Ok(()),
@@ -383,18 +402,18 @@ impl<R: OnceRequest> Once<R> {
     }
 
     fn load(&self, slot: &str, id: &str) -> Option<OnceRecord<R>> {
-        let text = std::fs::read_to_string(self.file(slot, id)).ok()?;
+        let text = files::read_text(&self.file(slot, id)).ok()?;
         serde_json::from_str(&text).ok()
     }
 
     fn save(&self, record: &OnceRecord<R>) -> io::Result<()> {
         let text = serde_json::to_string(record).map_err(io::Error::other)?;
         let file = self.file(&record.slot, &record.id);
-        match files::replace(&file, &text) {
+        match files::save(&file, &text) {
             // The directory was removed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 paths::ensure_private_dir(&self.directory).map_err(io::Error::other)?;
-                files::replace(&file, &text)
+                files::save(&file, &text)
             }
             saved => saved,
         }
@@ -431,7 +450,7 @@ impl Once<Sending> {
     pub fn unsent(&self) -> Vec<OnceRecord<Sending>> {
         let all = self.files().into_iter();
         let all = all.filter_map(|(_, path)| {
-            let text = std::fs::read_to_string(path).ok()?;
+            let text = files::read_text(&path).ok()?;
             serde_json::from_str(&text).ok()
         });
         let mut unsent: Vec<OnceRecord<Sending>> = all
@@ -565,89 +584,4 @@ fn check_id(id: &str) -> Result<(), RpcError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    type Sends = Once<Sending>;
-
-    fn record(text: &str) -> OnceRecord<Sending> {
-        let sending = Sending {
-            text: text.into(),
-            plain: true,
-            unattended: false,
-            person: None,
-        };
-        OnceRecord::new("a".into(), "x".into(), sending)
-    }
-
-    fn failed() -> OnceOutcome<Sending> {
-        OnceOutcome::Failed(RpcError::new(Fault::Failed, "no answer"))
-    }
-
-    #[test]
-    fn a_message_is_taken_up_once_and_its_end_is_told_again_by_the_next_daemon() {
-        let dir = tempfile::tempdir().unwrap();
-        let sends = Sends::open(dir.path().join("sends")).unwrap();
-        let first = sends.begin(record("hello")).unwrap();
-        assert!(matches!(first, Begun::Yours(..)));
-        let second = sends.begin(record("hello")).unwrap();
-        assert!(matches!(second, Begun::UnderWay(_)));
-        assert!(
-            sends.begin(record("another")).is_err(),
-            "one id, one message"
-        );
-        sends.entered("a", "x", |_| {}).unwrap();
-        let next = Sends::open(dir.path().join("sends")).unwrap();
-        match next.begin(record("hello")).unwrap() {
-            Begun::Yours(_, known) => assert!(known.entered_at.is_some()),
-            _ => panic!("the earlier daemon has not ended it"),
-        }
-        next.settle("a", "x", Came::End(failed()));
-        let last = Sends::open(dir.path().join("sends")).unwrap();
-        assert!(
-            matches!(last.begin(record("hello")).unwrap(), Begun::Ended(end) if end == failed())
-        );
-    }
-
-    #[test]
-    fn what_was_certainly_not_sent_may_be_sent_again() {
-        let dir = tempfile::tempdir().unwrap();
-        let sends = Sends::open(dir.path().join("sends")).unwrap();
-        let begun = sends.begin(record("hello")).unwrap();
-        let refused = RpcError::new(Fault::Refused, "a dialog is open");
-        sends.settle("a", "x", Came::Nothing(refused));
-        assert!(sends.look("a", "x").is_err());
-        assert!(matches!(
-            sends.begin(record("other")).unwrap(),
-            Begun::Yours(..)
-        ));
-        drop(begun);
-    }
-
-    #[test]
-    fn when_the_last_one_goes_a_message_is_abandoned() {
-        let dir = tempfile::tempdir().unwrap();
-        let sends = Sends::open(dir.path().join("sends")).unwrap();
-        let Begun::Yours(first, _) = sends.begin(record("hello")).unwrap() else {
-            panic!("it is new");
-        };
-        let active = first.active();
-        let Begun::UnderWay(second) = sends.begin(record("hello")).unwrap() else {
-            panic!("it is under way");
-        };
-        drop(first);
-        assert!(!active.abandoned.is_cancelled());
-        drop(second);
-        assert!(active.abandoned.is_cancelled());
-    }
-
-    #[test]
-    fn ids_that_are_no_file_names_are_refused() {
-        for bad in ["", "../x", ".x", "-x", "a/b", "a b", &"x".repeat(65)] {
-            assert!(check_id(bad).is_err(), "{bad}");
-        }
-        for good in ["x", "2026-11-17_a.b", &"x".repeat(64)] {
-            assert!(check_id(good).is_ok(), "{good}");
-        }
-    }
-}
+mod tests;
