@@ -7,6 +7,8 @@
 
 mod checks;
 mod place;
+#[path = "../../tests/support/program.rs"]
+mod program;
 mod steps;
 
 use checks::Checks;

@@ -1,5 +1,6 @@
 //! Where the night takes place: a home, a config, an endpoint, and the daemon.
 
+use super::program::program_at;
 use anyhow::{Context, ensure};
 use missiond::lab::rehearsal::{Endpoint, Home, HomeOptions};
 use serde_json::Value;
@@ -209,23 +210,6 @@ fn start(program: &Path, root: &Path) -> anyhow::Result<Child> {
     let mut command = program_at(program, root);
     command.arg("run").stdin(Stdio::null());
     Ok(command.stdout(stderr.try_clone()?).stderr(stderr).spawn()?)
-}
-
-/// With an environment in which nothing of this machine is.
-fn program_at(program: &Path, root: &Path) -> Command {
-    let mut command = Command::new(program);
-    command
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", root.join("home"))
-        .env("XDG_RUNTIME_DIR", root.join("run"))
-        .env("XDG_STATE_HOME", root.join("state"))
-        .env("XDG_DATA_HOME", root.join("data"))
-        .env("XDG_CONFIG_HOME", root.join("home"))
-        .env("MISSIOND_CONFIG", root.join("slots.toml"))
-        .env("LANG", "C.UTF-8")
-        .current_dir(root);
-    command
 }
 
 /// The directory of the program that cargo builds beside this one.

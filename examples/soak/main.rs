@@ -8,6 +8,8 @@
 //! - what READERS clients cost that ask for all output and read nothing, and what of it is given back.
 
 mod crowds;
+#[path = "../shared/place.rs"]
+mod place;
 mod stage;
 
 use anyhow::Result;

@@ -1,9 +1,9 @@
 //! The daemon that is measured, with its slots, in a directory of its own.
 
+use crate::place;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use std::fs::{self, DirBuilder, File};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -58,16 +58,8 @@ impl Stage {
     /// A daemon with two slots: one that will open so many connections, and its neighbour.
     pub fn start(connections: usize) -> Result<Stage> {
         let own = std::env::current_exe()?;
-        let folder = own.parent().and_then(Path::parent).context("no folder")?;
-        let program = folder.join("missiond");
-        ensure!(program.exists(), "{}: build it first", program.display());
-        // Short, since the path of a socket has at most 107 bytes.
-        let root = tempfile::Builder::new().prefix("soak").tempdir()?;
-        for private in ["run", "state", "policies"] {
-            let path = root.path().join(private);
-            DirBuilder::new().mode(0o700).create(path)?;
-        }
-        fs::write(root.path().join("policies/r.toml"), "")?;
+        let program = place::missiond_beside()?;
+        let root = place::directory("soak", &program)?;
         write_config(root.path(), 0)?;
         let daemon = missiond(&program, root.path())
             .arg("run")
