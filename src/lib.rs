@@ -30,18 +30,20 @@
 //! 6. Nothing that a tool, a model or a file prints can make missiond press a key.
 //! 7. The recording is the truth: what the child wrote is in it, whatever the daemon does, and the daemon can be
 //!    killed at any moment and pick up from it.
-//! 8. A reading is taken at the end of a marked frame, else after 20 ms of silence in *recorded* time, so that a
-//!    replay reads what the live slot read.
+//! 8. A reading is taken at the end of a marked frame, in a burst of them once in 5 ms, else after 20 ms of silence, all in
+//!    *recorded* time, so that a replay reads what the live slot read. Only rows that were drawn are read again; just before
+//!    a key all of them are.
 //!
 //! # Where things are
 //! From below to above. A module names only what is below it; `tests/tidy.rs` has the table.
 //!
 //! - [`core`]: pure, with no IO, no clock and no runtime, so that any session can be replayed and every fault found in the
 //!   field becomes a recording in `tests/`. Its parts: `text`, `terminal`, `cast` (recordings), `claude` (all that is known of
-//!   Claude Code), `settings`, `policy`, `model` (statuses, events, errors), `machine` (a slot's behaviour), `queue` (tasks).
+//!   Claude Code), `settings`, `policy`, `model` (statuses, events, errors), `machine` (a slot's behaviour), `alerts` (what a
+//!   person is called for), `queue` (tasks), `timeline` (looking back).
 //! - [`os`]: files, paths, sockets, processes, control groups.
 //! - [`hook`]: what Claude Code runs at its hooks.
-//! - [`events`], [`audit`], [`once`]: the event bus, the audit file, and requests that are done once.
+//! - [`events`], [`audit`]: the event bus and the audit file. [`push`]: messages to people by HTTP.
 //! - [`config`]: slots.toml and policies/ on the disk. [`launch`]: what a slot's program is started with.
 //! - [`shim`]: the process that owns a PTY; the only module that names portable-pty.
 //! - [`slot`]: the task of one slot, with what it does for Claude Code. [`session`]: what it does for any other program.
@@ -78,8 +80,8 @@ pub mod hook;
 pub mod lab;
 pub mod launch;
 pub mod mcp;
-pub mod once;
 pub mod os;
+pub mod push;
 pub mod session;
 pub mod shim;
 pub mod slot;

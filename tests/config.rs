@@ -136,6 +136,20 @@ fn times_and_sizes_are_written_as_a_person_writes_them() {
     assert_eq!(b.stall_after, Some(Duration::from_secs(600)));
 }
 
+/// A usual value in `[defaults]` is for the slots whose work missiond can see.
+#[test]
+fn a_shell_slot_does_not_stop_at_rest_though_the_defaults_say_when() {
+    let desk = Desk::new(
+        "[defaults]\nrole = \"coder\"\ncwd = \".\"\nidle_stop = \"5m\"\n\
+         [[slot]]\nname = \"a\"\n\
+         [[slot]]\nname = \"b\"\nkind = \"shell\"\ncommand = [\"sh\"]\n",
+    );
+    let slots = desk.load().unwrap().slots;
+    let idle_stop = |at: usize| slots[at].supervision.idle_stop;
+    assert_eq!(idle_stop(0), Some(Duration::from_secs(300)));
+    assert_eq!(idle_stop(1), None);
+}
+
 /// What `config show` prints is a configuration with the same meaning.
 #[test]
 fn the_settings_survive_being_written_out() {

@@ -7,7 +7,7 @@ mod library {
 }
 
 use futures_util::StreamExt;
-use missiond::core::model::{Fault, SpawnParams, What};
+use missiond::core::model::{EventKind, Fault, SpawnParams};
 use missiond::core::policy::{Ask, Decision, PermissionPolicy, Verdict};
 use missiond::core::queue::plan::{Job, Run, Work};
 use missiond::embed::{Heard, Options, Supervisor};
@@ -63,7 +63,7 @@ async fn shells_run_in_parallel_and_events_tell_of_them() {
         let Some(Heard::Event(event)) = events.next().await else {
             panic!("no event tells of the end");
         };
-        if let (What::Exit { code, .. }, Some(slot)) = (&event.what, &event.slot)
+        if let (EventKind::Exit { code, .. }, Some(slot)) = (&event.what, &event.slot)
             && slot == writer.id()
         {
             assert_eq!(*code, Some(0));
@@ -173,7 +173,7 @@ async fn a_daemon_that_runs_is_used_and_goes_on_else_one_is_started_here() {
     loop {
         let heard = events.next().await.expect("an event");
         if let Heard::Event(event) = heard
-            && let (What::Exit { code, .. }, Some(slot)) = (&event.what, &event.slot)
+            && let (EventKind::Exit { code, .. }, Some(slot)) = (&event.what, &event.slot)
             && *slot == id
         {
             assert_eq!(*code, Some(3));

@@ -6,6 +6,7 @@ mod oversight {
     mod always;
     mod auditing;
     mod background;
+    mod beside;
     mod bypassing;
     mod claude;
     mod crowd;

@@ -76,36 +76,68 @@ impl Drop for Newcomer {
     }
 }
 
-/// `# exit 5: …` behind a command says how it ends.
-fn exit_code(line: &str) -> i32 {
-    let said = line.split_once("# exit ").map(|(_, rest)| rest);
-    said.and_then(|rest| rest.split(':').next()?.parse().ok())
-        .unwrap_or(0)
+/// A command of the page and the lines that it prints. A line `…` stands for any number of lines.
+struct Shown {
+    command: &'static str,
+    prints: Vec<&'static str>,
+}
+
+fn shown() -> Vec<Shown> {
+    let mut shown: Vec<Shown> = Vec::new();
+    for line in blocks("console run").iter().flat_map(|block| block.lines()) {
+        match (line.strip_prefix("$ "), shown.last_mut()) {
+            (Some(command), _) => shown.push(Shown {
+                command,
+                prints: Vec::new(),
+            }),
+            (None, Some(last)) => last.prints.push(line),
+            (None, None) => panic!("no command prints `{line}`"),
+        }
+    }
+    shown
+}
+
+impl Shown {
+    /// `# exit 5: …` behind a command says how it ends.
+    fn exit_code(&self) -> i32 {
+        let said = self.command.split_once("# exit ").map(|(_, rest)| rest);
+        said.and_then(|rest| rest.split(':').next()?.parse().ok())
+            .unwrap_or(0)
+    }
+
+    fn is_printed_by(&self, printed: &str) -> bool {
+        let pattern = self.prints.iter().map(|line| match *line {
+            "…" => "(?:.*\n)*".to_owned(),
+            line => regex::escape(&same_each_time(line)) + "\n",
+        });
+        let pattern = format!("^{}$", pattern.collect::<String>());
+        let pattern = regex::Regex::new(&pattern).expect("a pattern");
+        pattern.is_match(&same_each_time(printed))
+    }
+}
+
+/// The text without what is another each time: numbers and the ids of dialogs.
+fn same_each_time(text: &str) -> String {
+    let volatile = regex::Regex::new(r"\b[0-9a-f]+-[0-9a-f]{8}\b|[0-9]+").expect("a pattern");
+    volatile.replace_all(text, "#").into_owned()
 }
 
 #[test]
-fn the_first_use_works_when_pasted() {
+fn the_first_use_prints_what_the_page_shows() {
     let newcomer = Newcomer::new();
-    let mut said = String::new();
-    for line in blocks("sh run").iter().flat_map(|block| block.lines()) {
-        let output = newcomer.shell(line).assert().code(exit_code(line));
-        let output = output.get_output();
-        said += &String::from_utf8_lossy(&output.stdout);
-        eprintln!("$ {line}\n{}", String::from_utf8_lossy(&output.stdout));
-    }
-    for fact in [
-        "does not trust these folders yet",
-        "is up, pid",
-        "coder: its folder is trusted",
-        "You said: What is this?",
-        "./deploy.sh",
-        "deployed",
-        "That is what it says.",
-        "is down",
-    ] {
+    let home = newcomer.at("home").display().to_string();
+    let all = shown();
+    assert!(all.len() > 5, "only {} commands were found", all.len());
+    for shown in all {
+        let mut run = newcomer.shell(&format!("exec 2>&1; {}", shown.command));
+        let run = run.output();
+        let run = run.unwrap_or_else(|error| panic!("{error}"));
+        let printed = String::from_utf8_lossy(&run.stdout).replace(&home, "~");
+        let (command, prints) = (shown.command, shown.prints.join("\n"));
+        assert_eq!(run.status.code(), Some(shown.exit_code()), "{command}");
         assert!(
-            said.contains(fact),
-            "`{fact}` is not in what was said:\n{said}"
+            shown.is_printed_by(&printed),
+            "$ {command}\nThe page shows:\n{prints}\nIt prints:\n{printed}"
         );
     }
     let left = processes::all_of(newcomer.root.path());
@@ -127,32 +159,89 @@ fn the_policy_on_the_page_loads() {
     }
 }
 
-/// Every `missiond …` on the page, in blocks and in running text, without its comment.
-fn commands() -> Vec<Vec<&'static str>> {
-    let blocks = blocks("sh").into_iter().chain(blocks("sh run"));
-    let in_blocks = blocks.flat_map(str::lines);
-    let in_text = README.split('`').skip(1).step_by(2);
+/// The pages with their names: the README and docs.
+fn pages() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = root.join("docs").read_dir().expect("docs");
+    let docs = docs.map(|entry| entry.expect("an entry").path());
+    let pages = docs.filter(|path| path.extension().is_some_and(|found| found == "md"));
+    let read = |path: PathBuf| {
+        let name = path.file_name().expect("a name").to_string_lossy();
+        (
+            name.into_owned(),
+            fs::read_to_string(&path).expect("a page"),
+        )
+    };
+    pages.chain([root.join("README.md")]).map(read).collect()
+}
+
+/// Every `missiond …` on a page, in blocks and in running text, without its comment.
+fn commands(page: &str) -> Vec<Vec<String>> {
+    let in_blocks = page.lines().map(|line| line.trim_start_matches("$ "));
+    let in_text = page.split('`').skip(1).step_by(2);
     let commands = in_blocks.chain(in_text).filter_map(|line| {
         let by_cargo = line.strip_prefix("cargo run --release -- ");
         by_cargo.or_else(|| line.strip_prefix("missiond "))
     });
-    let words = |line: &'static str| line.split(" #").next().map(str::split_whitespace);
-    let words = commands.filter_map(words);
-    words.map(Iterator::collect).collect()
+    // In running text a line may begin with the name.
+    let is_command = |line: &&str| line.starts_with(|first: char| first.is_ascii_lowercase());
+    let words = |line: &str| shell_words(line.split(" #").next().unwrap_or_default());
+    commands.filter(is_command).map(words).collect()
 }
 
+fn shell_words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+/// What missiond runs itself: it is in no help.
+const HIDDEN: [&str; 2] = ["hook", "shim"];
+
 #[test]
-fn every_command_on_the_page_is_one() {
-    let commands = commands();
-    assert!(commands.len() > 12, "only {} were found", commands.len());
-    for words in &commands {
+fn every_command_in_the_docs_is_one() {
+    let help = |words: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_missiond"));
-        let help = command.args(["help", words[0]]).assert().success();
-        let help = String::from_utf8_lossy(&help.get_output().stdout).into_owned();
-        let flags = words.iter().filter(|word| word.starts_with("--"));
-        for flag in flags {
-            assert!(help.contains(flag), "{} has no {flag}", words[0]);
+        let output = command.arg("help").args(words).output().expect("help");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        output.status.success().then_some(text)
+    };
+    let mut seen = 0;
+    for (page, text) in pages() {
+        for words in commands(&text) {
+            let verb = words[0].as_str();
+            if HIDDEN.contains(&verb) {
+                continue;
+            }
+            let Some(of_verb) = help(&[verb]) else {
+                // A sentence that goes on at the beginning of a line.
+                assert!(
+                    !text.contains(&format!("`missiond {verb}")),
+                    "{page}: {verb}"
+                );
+                continue;
+            };
+            seen += 1;
+            let below = words.get(1).and_then(|second| help(&[verb, second]));
+            let known = below.unwrap_or_default() + &of_verb;
+            let flags = words.iter().filter(|word| word.starts_with("--"));
+            for flag in flags.map(|flag| flag.split(['=', '`', ',', '.']).next().unwrap_or(flag)) {
+                assert!(known.contains(flag), "{page}: `{verb}` has no {flag}");
+            }
         }
+    }
+    assert!(seen > 100, "only {seen} were found");
+}
+
+/// A page that no list names is read by nobody.
+#[test]
+fn the_book_has_every_page() {
+    let pages = pages();
+    let summary = pages.iter().find(|(name, _)| name == "SUMMARY.md");
+    let (_, summary) = summary.expect("a summary");
+    for (name, _) in pages.iter().filter(|(name, _)| name != "SUMMARY.md") {
+        assert!(
+            summary.contains(&format!("{name})")),
+            "{name} is not in docs/SUMMARY.md"
+        );
     }
 }
 

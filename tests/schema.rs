@@ -2,6 +2,8 @@
 
 #[path = "schema/api.rs"]
 mod api;
+#[path = "schema/configuration.rs"]
+mod configuration;
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -39,34 +39,53 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "core::alerts",
+        &[
+            "core::text",
+            "core::claude",
+            "core::settings",
+            "core::policy",
+            "core::model",
+            "core::machine",
+        ],
+    ),
+    (
         "core::queue",
         &["core::text", "core::settings", "core::model"],
     ),
+    (
+        "core::timeline",
+        &[
+            "core::text",
+            "core::claude",
+            "core::policy",
+            "core::model",
+            "core::machine",
+        ],
+    ),
     ("os", &["core"]),
-    ("hook", &["core"]),
+    ("hook", &["core", "os"]),
     ("events", &["core", "os"]),
     ("audit", &["core", "os"]),
-    ("once", &["core", "os"]),
+    ("push", &["core"]),
     ("config", &["core", "os"]),
     ("launch", &["core", "os", "hook"]),
     ("shim", &["core", "os"]),
     (
         "slot",
-        &[
-            "core", "os", "events", "audit", "once", "config", "launch", "shim",
-        ],
+        &["core", "os", "events", "audit", "config", "launch", "shim"],
     ),
     ("session", &["core", "os", "shim", "slot"]),
     (
         "daemon",
         &[
-            "core", "os", "events", "audit", "once", "config", "launch", "shim", "slot", "session",
+            "core", "os", "events", "audit", "push", "config", "launch", "shim", "slot", "session",
         ],
     ),
     (
         "control",
         &[
-            "core", "os", "events", "audit", "once", "config", "launch", "slot", "daemon",
+            "core", "os", "events", "audit", "config", "launch", "slot", "daemon",
         ],
     ),
     ("mcp", &["core", "control"]),
@@ -116,6 +135,7 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
     ),
     ("tree_sitter", &["core/policy"]),
     ("sysinfo", &["os/usage.rs"]),
+    ("ureq", &["push/http.rs"]),
     ("toml_edit", &["core/policy"]),
     // A client connects where it is checked who answers; `ping` is that question, and the demo has a daemon of its own.
     (
@@ -307,6 +327,24 @@ fn each_risky_crate_is_named_in_its_place_only() {
                     source.path.display()
                 ));
             }
+        }
+    }
+    report(&faults);
+}
+
+/// A field belongs to its type: whoever else needs it asks by a method.
+#[test]
+fn no_field_is_open_to_the_module_above() {
+    let is_field = |line: &str| {
+        let name = line.trim_start().strip_prefix("pub(super) ");
+        let name = name.and_then(|rest| rest.split_once(':'));
+        name.is_some_and(|(name, _)| name.chars().all(|c| c.is_alphanumeric() || c == '_'))
+    };
+    let mut faults = Vec::new();
+    for source in sources().iter().filter(|source| !is_test(source)) {
+        for (number, line) in source.code().filter(|(_, line)| is_field(line)) {
+            let path = source.path.display();
+            faults.push(format!("src/{path}:{number}: {}", line.trim()));
         }
     }
     report(&faults);

@@ -1,5 +1,5 @@
-//! The chain in the file: each entry holds the hash of the one before, so that a changed, missing or swapped
-//! line shows.
+//! The hash chain in the file: each entry holds the hash of the previous one, so that a changed, missing or swapped line is
+//! detected.
 
 use super::{AuditEntry, AuditGap, Record, RecordKind, hash_of};
 use crate::os::files::{self, LinesFromEnd};
@@ -12,16 +12,16 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::str::FromStr;
 
-/// How much is kept: some ten thousand entries in a file, and years of a busy house in all of them.
+/// How much is kept: about ten thousand entries per file, and years of heavy use in all files.
 pub const KEPT: Cap = Cap {
     bytes: 16 << 20,
     files: 16,
 };
 
-/// Where a chain stands: its last entry.
+/// The last entry of a chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// 0 where there is no entry yet.
+    /// 0 if there is no entry yet.
     pub seq: u64,
     pub hash: String,
 }
@@ -45,38 +45,38 @@ impl FromStr for Head {
     }
 }
 
-/// A fault in the chain.
+/// An error in the chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("line {line}: {fault}")]
 pub struct BrokenChain {
-    /// How many rotations ago the file was begun anew; 0 is the present one.
+    /// How many rotations old the file is; 0 is the current one.
     pub rotations: usize,
     pub line: usize,
     pub fault: String,
 }
 
-/// A chain in which nothing is wrong.
+/// A chain without errors.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verified {
     /// The number of the oldest entry that is kept.
     pub first: Option<u64>,
     pub head: Head,
-    /// Of the heads that were asked about, those that stand in it.
+    /// The given heads that are in the chain.
     pub found: Vec<Head>,
-    /// The times in which it could not be written.
+    /// The periods in which it could not be written.
     pub holes: Vec<AuditGap>,
-    /// The last line has no end: it was being written, or a crash cut it off. It counts for nothing.
+    /// The last line is incomplete: it was being written, or a crash cut it off. It is ignored.
     pub is_torn: bool,
 }
 
-/// Checks the audit file at `path` and those that it was rotated to.
+/// Verifies the audit file at `path` and its rotated files.
 pub fn verify_files(path: &Path, heads: &[Head]) -> io::Result<Result<Verified, BrokenChain>> {
     let files = files::with_rotated(path)?;
     verify(files.into_iter().map(BufReader::new).collect(), heads)
 }
 
-/// Checks a whole audit, the oldest file first. `heads` are what is known of it from elsewhere: each that is not
-/// older than what is kept must stand in it.
+/// Verifies a whole audit, the oldest file first. `heads` are known from other sources: each one that is not older than the kept
+/// entries must be in the chain.
 pub fn verify(
     inputs: Vec<impl BufRead>,
     heads: &[Head],
@@ -99,10 +99,10 @@ pub fn verify(
     Ok(check.end())
 }
 
-/// A chain on the way from its first line to its last.
+/// The state of the verification.
 struct ChainCheck<'h> {
     heads: &'h [Head],
-    /// Whether entries may be missing before the first: older files are dropped where so many are kept.
+    /// Whether entries may be missing before the first: rotation drops files beyond the limit.
     may_begin_late: bool,
     verified: Verified,
 }
@@ -131,7 +131,7 @@ impl ChainCheck<'_> {
         }
         follows(&entry, &self.verified.head)?;
         if entry.record.what == RecordKind::Hole {
-            let gap = serde_json::from_value(entry.record.input);
+            let gap = serde_json::from_value(entry.record.call.input);
             let gap = gap.map_err(|error| format!("no hole: {error}"))?;
             self.verified.holes.push(gap);
         }
@@ -145,7 +145,7 @@ impl ChainCheck<'_> {
         Ok(())
     }
 
-    /// What the first entry that is kept follows is taken from itself.
+    /// The first kept entry defines its own predecessor.
     fn begin(&mut self, first: &AuditEntry) -> Result<(), String> {
         let seq = first.seq.saturating_sub(1);
         if seq > 0 && !self.may_begin_late {
@@ -163,7 +163,7 @@ impl ChainCheck<'_> {
     }
 
     fn end(self) -> Result<Verified, BrokenChain> {
-        // The head of a chain without an entry says nothing: its number is 0.
+        // The head of an empty chain has the number 0 and proves nothing.
         let first = self.verified.first.unwrap_or(1);
         let is_missing = |head: &&Head| head.seq >= first && !self.verified.found.contains(head);
         match self.heads.iter().find(is_missing) {
@@ -180,7 +180,7 @@ impl ChainCheck<'_> {
     }
 }
 
-/// The entry that a line is, as it was when it was written.
+/// Parses a line to its entry, and checks that it is unchanged.
 fn entry_of(line: &str) -> Result<AuditEntry, String> {
     let entry: AuditEntry =
         serde_json::from_str(line).map_err(|error| format!("no entry: {error}"))?;
@@ -190,7 +190,7 @@ fn entry_of(line: &str) -> Result<AuditEntry, String> {
     }
 }
 
-/// Whether an entry can follow the one before.
+/// Whether an entry can follow the previous one.
 fn follows(entry: &AuditEntry, before: &Head) -> Result<(), String> {
     let wanted = before.seq + 1;
     if entry.seq != wanted {
@@ -205,8 +205,8 @@ fn follows(entry: &AuditEntry, before: &Head) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a line holds the hash of its own text, as it stands there, with the last field emptied, and nothing
-/// behind it. The text and not the value: what a newer missiond added counts too, and so does a blank.
+/// Whether a line has the hash of its own text, with the last field emptied, and nothing after it. The text counts, not the
+/// value: fields of a newer missiond count too, and so does a space.
 fn is_as_written(line: &str, hash: &str) -> bool {
     let Some(open) = line.strip_suffix(&format!("{hash}\"}}")) else {
         return false;
@@ -214,7 +214,7 @@ fn is_as_written(line: &str, hash: &str) -> bool {
     open.ends_with(r#""hash":""#) && hash_of(format!("{open}\"}}").as_bytes()) == hash
 }
 
-/// The longest line that is looked at: an entry with the longest input that a hook passes on, twice escaped.
+/// The longest line that is read: an entry with the longest input of a hook, escaped twice.
 const LONGEST_LINE: u64 = 32 << 20;
 
 struct ChainLine {
@@ -233,7 +233,7 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = io::Result<ChainLine>>
             Ok(0) => None,
             Ok(_) => {
                 let is_torn = bytes.pop_if(|last| *last == b'\n').is_none();
-                // What is no text was not written here, and must not be taken for the text that was.
+                // Invalid UTF-8 was not written by missiond, and must not pass as the text that was.
                 let text = String::from_utf8(bytes).unwrap_or_default();
                 Some(Ok(ChainLine { text, is_torn }))
             }
@@ -242,7 +242,7 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = io::Result<ChainLine>>
     })
 }
 
-/// The entries of a file that can be read as such, whole lines only. Whether they are true is for [`verify`].
+/// The complete lines of a file that can be parsed. [`verify`] decides whether they are genuine.
 pub fn entries(input: impl BufRead) -> impl Iterator<Item = io::Result<AuditEntry>> {
     lines(input).filter_map(|line| match line {
         Ok(line) if line.is_torn => None,
@@ -251,7 +251,7 @@ pub fn entries(input: impl BufRead) -> impl Iterator<Item = io::Result<AuditEntr
     })
 }
 
-/// The one writer's file and where its chain stands.
+/// The writer's file and the head of its chain.
 #[derive(Debug)]
 pub(super) struct Chain {
     file: LogFile,
@@ -259,12 +259,12 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// `kept` is what is known of its head from elsewhere. A chain that does not hold it goes on behind it, so that the
-    /// break stays to be seen.
+    /// `kept` is the head known from another place. If the chain does not contain it, new entries continue from `kept`, so that
+    /// the break stays visible.
     pub fn open(path: &Path, cap: Cap, kept: &Head) -> io::Result<Chain> {
         let mut present = files::append(path)?;
         files::drop_torn_line(&mut present)?;
-        let before = || File::open(files::rotated(path, 1)).ok();
+        let before = || files::open(&files::rotated(path, 1)).ok();
         let head = match head_of(&mut present)? {
             Some(head) => head,
             // It was rotated, and nothing was written since.
@@ -302,7 +302,7 @@ impl Chain {
     }
 }
 
-/// Whether an entry stands in the files; it is looked for from their end, where it is expected.
+/// Whether an entry is in the files; searched from the end, where it is expected.
 fn holds(path: &Path, wanted: &Head, head: &Head) -> io::Result<bool> {
     if wanted == head || wanted.seq == 0 {
         return Ok(true);
@@ -319,7 +319,7 @@ fn holds(path: &Path, wanted: &Head, head: &Head) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Where the chain of a file stands; none where it has no entry.
+/// The head of a file's chain; `None` if it has no entry.
 fn head_of(file: &mut File) -> io::Result<Option<Head>> {
     let Some(line) = files::last_line(file)? else {
         return Ok(None);
@@ -412,7 +412,7 @@ mod tests {
         assert!(found(&[&line[..at], b"\xff", rest]), "looks the same");
     }
 
-    /// Whoever rewrites the whole file can make a good chain; what was told elsewhere gives them away.
+    /// An attacker who rewrites the whole file can make a valid chain; the head in another place exposes that.
     #[test]
     fn a_rewritten_or_cut_file_does_not_hold_the_head_that_was_told() {
         let text = chain_of(4);
@@ -425,14 +425,14 @@ mod tests {
         assert!(with(&chain_of(6)).is_err());
         assert_eq!(told.to_string().parse(), Ok(told));
         assert!("12".parse::<Head>().is_err());
-        // That of a chain without an entry stands in every one.
+        // The head of an empty chain is in every chain.
         for text in ["", text.as_str()] {
             let found = verify(vec![text.as_bytes()], &[Head::default()]).unwrap();
             assert!(found.is_ok(), "{found:?}");
         }
     }
 
-    /// A daemon that goes on after the end was cut, or the file removed or rewritten, does not heal the chain.
+    /// A daemon that continues after the end was cut, or the file was removed or rewritten, does not repair the chain.
     #[test]
     fn a_chain_that_lost_its_head_stays_broken() {
         let whole = chain_of(4);
@@ -503,7 +503,7 @@ mod tests {
         assert_eq!((broken.rotations, broken.line), (2, 2), "{broken}");
     }
 
-    /// Only the rotation itself drops the oldest entries, and then there are as many files as are kept.
+    /// Only rotation drops the oldest entries, and then the number of files is at its limit.
     #[test]
     fn the_beginning_may_be_missing_only_where_rotation_has_dropped_it() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
-//! The head of the chain, kept in the state directory: an audit file that was cut or replaced does not hold it.
+//! The head of the chain, kept in the state directory: an audit file that was cut or replaced does not contain it.
 
 use super::{AuditGap, Head, hash_of};
+use crate::os::files;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::OpenOptions;
@@ -9,19 +10,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes of the file. It is written in place and never grows, so that it can be written on a full disk.
+/// The size of the file in bytes. It is written in place and never grows, so that it can be written on a full disk.
 const LENGTH: usize = 512;
 
-/// What the state directory says of an audit file.
+/// The state directory's record of an audit file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptHead {
     #[serde(flatten)]
     pub head: Head,
-    /// Entries that could not be written, and are not yet in the audit as a hole.
+    /// Entries that could not be written, and are not in the audit as a gap yet.
     pub gap: Option<AuditGap>,
 }
 
-/// Where a directory is behind all links, also if it was removed.
+/// The real path of a directory, even if it was removed.
 fn really_at(directory: &Path) -> Option<PathBuf> {
     directory.ancestors().find_map(|there| {
         let rest = directory.strip_prefix(there).ok()?;
@@ -30,7 +31,7 @@ fn really_at(directory: &Path) -> Option<PathBuf> {
 }
 
 impl KeptHead {
-    /// The file in the state directory of a daemon. An audit in another log directory has another one.
+    /// The file in the state directory of a daemon. An audit in another log directory has another file.
     pub fn file(state: &Path, audit: &Path) -> PathBuf {
         let directory = audit.parent().and_then(really_at);
         let name = audit.file_name().unwrap_or_default();
@@ -39,12 +40,12 @@ impl KeptHead {
         state.join(format!("audit.{}.head", &hash[..16]))
     }
 
-    /// A file that is not there says nothing. An error names the file.
+    /// A missing file is `None`. An error names the file.
     pub fn load(file: &Path) -> io::Result<Option<KeptHead>> {
         let fault = |error: &dyn fmt::Display| {
             io::Error::other(format!("{} can't be read: {error}", file.display()))
         };
-        let text = match std::fs::read_to_string(file) {
+        let text = match files::read_text(file) {
             Ok(text) => text,
             Err(error) if is_absent(&error) => return Ok(None),
             Err(error) => return Err(fault(&error)),
@@ -53,8 +54,7 @@ impl KeptHead {
         kept.map(Some).map_err(|error| fault(&error))
     }
 
-    /// The heads of an audit that any daemon of this user has kept, by the directory that has a state directory for
-    /// each.
+    /// The heads of an audit that all daemons of this user have kept; `states` is the parent of their state directories.
     pub fn heads(states: &Path, audit: &Path) -> io::Result<Vec<Head>> {
         let Ok(entries) = std::fs::read_dir(states) else {
             return Ok(Vec::new());
@@ -83,7 +83,7 @@ impl KeptHead {
     }
 }
 
-/// No file is there, or no directory for it.
+/// The file or its directory does not exist.
 fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),

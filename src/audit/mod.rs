@@ -1,11 +1,13 @@
-//! `audit.jsonl`: every verdict, key and refusal, each entry chained to the one before by its hash, written
-//! before the answer leaves. Only files of that name in the log directory are touched.
+//! `audit.jsonl`: every verdict, key and refusal. Each entry is chained to the previous one by its hash, and is written before
+//! the answer leaves. Only files of that name in the log directory are touched.
 
+mod asked;
 mod chain;
 mod kept;
 mod witness;
 mod writer;
 
+pub use asked::{AskedCall, AskedCalls, EarlierAnswers, recent};
 pub use chain::{BrokenChain, Head, Verified, entries, verify, verify_files};
 pub use kept::KeptHead;
 pub use writer::Audit;
@@ -14,7 +16,7 @@ use crate::core::claude::HookEvent;
 use crate::core::model::NO_ANSWER;
 use crate::core::model::Person;
 use crate::core::policy::{Decision, RuleRef};
-use crate::core::text::secrets;
+use crate::core::text::{hex, secrets};
 use crate::os::peer::Peer;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -25,48 +27,74 @@ use std::path::PathBuf;
 /// The file's name in the log directory.
 pub const FILE: &str = "audit.jsonl";
 
-/// What is written down.
+/// The content of an entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub slot: String,
     pub session: Option<String>,
     pub what: RecordKind,
-    pub tool: Option<String>,
-    /// Secrets masked.
-    pub input: Value,
-    /// Of the whole input, as it was.
-    pub input_hash: Option<String>,
-    /// What relative paths in the input are meant in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<PathBuf>,
-    /// The directory that a shell had changed to by then, where it is another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<PathBuf>,
-    /// The agent of Claude Code that made the call; none where it was the slot itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// Only a part of the input was to be seen.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub partial: bool,
+    #[serde(flatten)]
+    pub call: RecordedCall,
     pub verdict: Option<Decision>,
     pub rule: Option<RuleRef>,
     pub why: String,
-    /// `policy`, `person` or, where it was no decision of theirs, `missiond`.
+    #[serde(flatten)]
+    pub actor: RecordedActor,
+    /// The key that was pressed, or was withheld.
+    pub key: Option<String>,
+    /// The hook's answer to Claude Code; [`NO_ANSWER`] leaves the call to Claude Code's own rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+}
+
+/// The subject of an entry: a tool call, or another request.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecordedCall {
+    pub tool: Option<String>,
+    /// The input, with secrets masked.
+    pub input: Value,
+    /// The hash of the whole original input.
+    pub input_hash: Option<String>,
+    /// The directory that relative paths in the input are relative to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    /// The shell's current directory, if it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<PathBuf>,
+    /// The agent of Claude Code that made the call; `None` if the conversation itself did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Only a part of the input was visible.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
+}
+
+/// Who has decided, or was refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RecordedActor {
+    /// `policy`, `person` or, if neither decided, `missiond`.
     pub by: String,
-    /// The person's user.
+    /// The person's user id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
     /// The person's process, or the one that was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
-    /// What the person used, as their program says: `cli confirm`, `mcp`, `library`, `attach`, …
+    /// The person's client, as it names itself: `cli confirm`, `mcp`, `library`, `attach`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// The key that was pressed, or was not.
-    pub key: Option<String>,
-    /// What Claude Code's hook was told; [`NO_ANSWER`] leaves it to Claude Code's own flow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<String>,
+}
+
+impl RecordedActor {
+    /// An actor of whom only the kind is known.
+    fn only(by: &str) -> RecordedActor {
+        RecordedActor {
+            by: by.to_owned(),
+            uid: None,
+            pid: None,
+            via: None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,13 +104,13 @@ pub enum RecordKind {
     Verdict,
     /// A key was pressed.
     Key,
-    /// What an entry before tells of was not done, or had no effect.
+    /// The action of an earlier entry was not done, or had no effect.
     NoEffect,
-    /// Somebody asked for what they may not do.
+    /// A client requested something that it may not do.
     Refused,
-    /// A tool call is not what the gate has judged.
+    /// A tool call is not the one that the gate has judged.
     Alarm,
-    /// Entries are missing here, since they could not be written; the input is a [`AuditGap`].
+    /// Entries are missing here because they could not be written; the input is an [`AuditGap`].
     Hole,
 }
 
@@ -99,27 +127,27 @@ impl RecordKind {
     }
 }
 
-/// A time in which the audit could not be written.
+/// A period in which the audit could not be written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditGap {
-    /// Entries of what was done all the same, such as a denial.
+    /// Lost entries of actions that were done anyway, such as a denial.
     pub lost: u64,
-    /// Entries of what was therefore not done.
+    /// Entries whose actions were therefore not done.
     pub refused: u64,
     pub from: DateTime<Utc>,
     pub to: DateTime<Utc>,
 }
 
-/// A record in its place in the chain.
+/// A record at its position in the chain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AuditEntry {
     pub seq: u64,
     pub time: DateTime<Utc>,
     #[serde(flatten)]
     pub record: Record,
-    /// The hash of the entry before; of nothing at the beginning.
+    /// The hash of the previous entry; empty at the beginning.
     pub prev: String,
-    /// Of this entry's text with this field empty. The last field, so that it is found in the text.
+    /// The hash of this entry's text with this field empty. It is the last field, so that it can be found in the text.
     pub hash: String,
 }
 
@@ -129,26 +157,17 @@ impl Record {
             slot: slot.to_owned(),
             session: None,
             what,
-            tool: None,
-            input: Value::Null,
-            input_hash: None,
-            cwd: None,
-            at: None,
-            agent: None,
-            partial: false,
+            call: RecordedCall::default(),
             verdict: None,
             rule: None,
             why: String::new(),
-            by: "missiond".to_owned(),
-            uid: None,
-            pid: None,
-            via: None,
+            actor: RecordedActor::only("missiond"),
             key: None,
             answer: None,
         }
     }
 
-    /// The same, as the deed of a person if it is one's.
+    /// The same, as a person's action if there is a person.
     pub fn by_any(self, person: Option<&Person>) -> Record {
         match person {
             Some(person) => self.by(person),
@@ -156,38 +175,36 @@ impl Record {
         }
     }
 
-    /// The same, as the deed of a person.
+    /// The same, as a person's action.
     pub fn by(self, person: &Person) -> Record {
-        Record {
+        let actor = RecordedActor {
             by: "person".to_owned(),
             uid: Some(person.uid),
             pid: person.pid,
             via: Some(person.via.clone()),
-            ..self
-        }
+        };
+        Record { actor, ..self }
     }
 
     fn hole(gap: &AuditGap) -> Record {
         let AuditGap { lost, refused, .. } = gap;
-        Record {
-            why: format!(
-                "the audit could not be written: {lost} entries are lost, {refused} deeds were refused"
-            ),
-            input: json!(gap),
-            ..Record::new("", RecordKind::Hole)
-        }
+        let mut record = Record::new("", RecordKind::Hole);
+        record.call.input = json!(gap);
+        record.why = format!(
+            "the audit could not be written: {lost} entries are lost, {refused} deeds were refused"
+        );
+        record
     }
 
-    /// Whether nothing was decided here: it was left to Claude Code's own rules.
+    /// Whether nothing was decided here: Claude Code's own rules decide.
     pub fn is_left_open(&self) -> bool {
-        self.answer.as_deref() == Some(NO_ANSWER)
+        self.answer.as_deref() == Some(NO_ANSWER) && self.verdict != Some(Decision::Allow)
     }
 
     pub fn verdict(slot: &str, tool: &str, input: &Value) -> Record {
         Record {
-            tool: Some(tool.to_owned()),
-            by: "policy".to_owned(),
-            ..Record::new(slot, RecordKind::Verdict).with_input(input)
+            actor: RecordedActor::only("policy"),
+            ..Record::new(slot, RecordKind::Verdict).with_call(Some(tool), input)
         }
     }
 
@@ -199,7 +216,7 @@ impl Record {
         }
     }
 
-    /// A key that is in the audit was not pressed, or the one that had to follow it, or it had no effect.
+    /// A key in the audit was not pressed, or the key after it was not, or it had no effect.
     pub fn no_effect(slot: &str, key: &str, why: &str) -> Record {
         Record {
             why: why.to_owned(),
@@ -208,62 +225,64 @@ impl Record {
         }
     }
 
-    /// A client asked for what it may not do.
+    /// A client requested something that it may not do.
     pub fn refused(slot: &str, peer: &Peer, method: &str, params: &Value, why: &str) -> Record {
+        let input = json!({ "method": method, "params": params });
         Record {
             verdict: Some(Decision::Deny),
             why: why.to_owned(),
-            uid: Some(peer.uid),
-            pid: peer.pid,
-            via: Some(peer.via.clone()),
-            ..Record::new(slot, RecordKind::Refused)
-                .with_input(&json!({ "method": method, "params": params }))
+            actor: RecordedActor {
+                uid: Some(peer.uid),
+                pid: peer.pid,
+                via: Some(peer.via.clone()),
+                ..RecordedActor::only("missiond")
+            },
+            ..Record::new(slot, RecordKind::Refused).with_call(None, &input)
         }
     }
 
-    /// A tool call went past the gate, or somebody plays Claude Code's part.
+    /// A tool call bypassed the gate, or another program imitates Claude Code.
     pub fn alarm(slot: &str, tool: &str, input: &Value, why: &str) -> Record {
         Record {
-            tool: Some(tool.to_owned()),
             why: why.to_owned(),
-            ..Record::new(slot, RecordKind::Alarm).with_input(input)
+            ..Record::new(slot, RecordKind::Alarm).with_call(Some(tool), input)
         }
     }
 
-    /// A hook spoke of a conversation that is not the slot's.
+    /// A hook event came from a conversation that is not the slot's.
     pub fn stranger(slot: &str, hook: &HookEvent, why: &str) -> Record {
-        let session = &hook.session_id;
+        let input = json!({ "hook": format!("{:?}", hook.what) });
         Record {
             verdict: Some(Decision::Deny),
-            session: session.clone(),
+            session: hook.session_id.clone(),
             why: why.to_owned(),
-            ..Record::new(slot, RecordKind::Refused)
-                .with_input(&json!({ "hook": format!("{:?}", hook.what) }))
+            ..Record::new(slot, RecordKind::Refused).with_call(None, &input)
         }
     }
 
-    fn with_input(self, input: &Value) -> Record {
-        Record {
-            input: secrets::mask_json(input),
+    fn with_call(self, tool: Option<&str>, input: &Value) -> Record {
+        let call = RecordedCall {
+            tool: tool.map(str::to_owned),
+            input: secrets::mask_input(input),
             input_hash: Some(hash_of(input.to_string().as_bytes())),
-            ..self
-        }
+            ..RecordedCall::default()
+        };
+        Record { call, ..self }
     }
 
-    /// Whether something in the input was masked, so that it is no longer what was judged.
+    /// Whether something in the input was masked, so that it is no longer the judged input.
     pub fn is_masked(&self) -> bool {
-        self.input_hash
-            .as_ref()
-            .is_some_and(|hash| *hash != hash_of(self.input.to_string().as_bytes()))
+        let RecordedCall {
+            input, input_hash, ..
+        } = &self.call;
+        let unmasked = hash_of(input.to_string().as_bytes());
+        input_hash.as_ref().is_some_and(|hash| *hash != unmasked)
     }
 }
 
-/// Hex of SHA-256.
+/// The SHA-256 in hex.
 pub fn hash_of(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex::encode(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]
@@ -274,13 +293,31 @@ mod tests {
     fn secrets_are_masked_and_the_whole_is_hashed() {
         let input = json!({"command": "curl -H 'Authorization: Bearer abcdefgh12345'"});
         let record = Record::verdict("a", "Bash", &input);
-        assert!(!record.input.to_string().contains("abcdefgh12345"));
+        assert!(!record.call.input.to_string().contains("abcdefgh12345"));
         assert_eq!(
-            record.input_hash,
+            record.call.input_hash,
             Some(hash_of(input.to_string().as_bytes()))
         );
         assert!(record.is_masked());
         assert!(!Record::verdict("a", "Bash", &json!({"command": "ls"})).is_masked());
         assert!(!Record::key("a", "1", "").is_masked());
+    }
+
+    /// The groups of a record do not appear in the file: all keys are on one level, in this order.
+    #[test]
+    fn an_entry_of_the_file_has_its_keys_side_by_side() {
+        let person = Person {
+            uid: 7,
+            pid: Some(8),
+            via: "cli confirm".to_owned(),
+        };
+        let mut record = Record::verdict("a", "Bash", &json!({"command": "ls"})).by(&person);
+        record.call.cwd = Some("/w".into());
+        record.call.input_hash = Some("0f".to_owned());
+        record.answer = Some("ask".to_owned());
+        let text = serde_json::to_string(&record).unwrap();
+        let written = r#"{"slot":"a","session":null,"what":"verdict","tool":"Bash","input":{"command":"ls"},"input_hash":"0f","cwd":"/w","verdict":null,"rule":null,"why":"","by":"person","uid":7,"pid":8,"via":"cli confirm","key":null,"answer":"ask"}"#;
+        assert_eq!(text, written);
+        assert_eq!(serde_json::from_str::<Record>(written).unwrap(), record);
     }
 }

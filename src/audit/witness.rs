@@ -1,4 +1,4 @@
-//! The head of the chain, told to the system log: who rewrites the whole file would have to rewrite that too.
+//! Sends the head of the chain to the system log: an attacker who rewrites the whole file would have to rewrite that too.
 
 use super::Head;
 use chrono::Local;
@@ -7,14 +7,14 @@ use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use tokio::time::{Duration, Instant};
 
-/// The log is told after this many entries, or [`SystemLog::within`] a time since the first untold one: at most
-/// so much can be rewritten unseen.
+/// The head is sent after this many entries, or [`SystemLog::within`] a time after the first unsent one: at most that much can be
+/// rewritten undetected.
 const EVERY: u64 = 100;
 
-/// `authpriv.notice`: kept by most systems where only root reads and writes it.
+/// `authpriv.notice`: most systems keep it where only root can read and write.
 const PRIORITY: u8 = 10 * 8 + 5;
 
-/// Where the system log listens, on machines that have one, and how soon it is told.
+/// The socket of the system log, if the machine has one, and the longest delay.
 #[derive(Debug, Clone)]
 pub struct SystemLog {
     pub socket: PathBuf,
@@ -35,12 +35,12 @@ pub struct AuditWitness {
     log: SystemLog,
     audit: PathBuf,
     told: u64,
-    /// When the head is told at the latest; `None` where all is told.
+    /// When the head is sent at the latest; `None` if it is up to date.
     pub due: Option<Instant>,
 }
 
 impl AuditWitness {
-    /// Tells at once where the chain stands.
+    /// Sends the current head at once.
     pub fn new(log: SystemLog, audit: PathBuf, head: &Head) -> AuditWitness {
         let mut witness = AuditWitness {
             log,
@@ -62,7 +62,7 @@ impl AuditWitness {
         }
     }
 
-    /// A machine without a system log has no witness, and one that is drowning must not hold us up.
+    /// A machine without a system log has no witness, and an overloaded one must not block missiond.
     pub fn tell(&mut self, head: &Head) {
         if head.seq > self.told {
             let _ = self.send(head);

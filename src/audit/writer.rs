@@ -6,18 +6,17 @@ use super::{AuditGap, Head, KeptHead, Record};
 use crate::core::text::secrets;
 use crate::os::{blocking, files};
 use chrono::{DateTime, SecondsFormat, Utc};
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Duration, Instant};
 
-/// What becomes of the deed if its entry can't be written.
+/// What happens with an action whose entry can't be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deed {
     /// It is not done.
     Refused,
-    /// It is done all the same.
+    /// It is done anyway.
     Done,
 }
 
@@ -25,12 +24,12 @@ type Job = (Record, Deed, oneshot::Sender<io::Result<u64>>);
 
 /// Jobs that may wait for the writer: one for each slot that decides at the same moment, with room to spare.
 const MAX_JOBS: usize = 256;
-/// Between two waits for the disk: an entry is safe from a power cut this long after it was written.
+/// The time between two syncs: an entry is safe from a power cut this long after it was written.
 const SYNC_PAUSE: Duration = Duration::from_millis(200);
-/// Between two attempts to write down that entries could not be written.
+/// The time between two attempts to record that entries could not be written.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The way to the one writer.
+/// A handle to the writer.
 #[derive(Debug, Clone)]
 pub struct Audit {
     jobs: mpsc::Sender<Job>,
@@ -72,18 +71,17 @@ impl Audit {
         Ok(Audit { jobs, failing })
     }
 
-    /// Returns when the entry is with the kernel; the disk has it a moment later. On an error, what it tells of must not
-    /// be done.
+    /// Returns when the kernel has the entry; the disk has it a moment later. After an error, the caller must not do the action.
     pub async fn write(&self, record: Record) -> io::Result<u64> {
         self.give(record, Deed::Refused).await
     }
 
-    /// The same for what is done in any case. If it can't be written, it is counted in the hole that is written later.
+    /// The same for an action that is done in any case. If it can't be written, it is counted in the gap that is recorded later.
     pub async fn note(&self, record: Record) -> io::Result<u64> {
         self.give(record, Deed::Done).await
     }
 
-    /// Why nothing can be written at present.
+    /// Why nothing can be written at the moment.
     pub fn failing(&self) -> watch::Receiver<Option<String>> {
         self.failing.clone()
     }
@@ -106,7 +104,7 @@ struct AuditWriter {
     kept_file: PathBuf,
     /// The last head could be kept.
     keeps: bool,
-    /// The time in which nothing could be written, until that is an entry.
+    /// The period in which nothing could be written, until it is recorded as an entry.
     gap: Option<AuditGap>,
 }
 
@@ -135,7 +133,7 @@ impl AuditWriter {
         written
     }
 
-    /// Writes down that entries are missing, if they are.
+    /// Records missing entries, if there are any.
     fn close_gap(&mut self) -> io::Result<()> {
         let Some(gap) = &self.gap else {
             return Ok(());
@@ -173,7 +171,7 @@ impl AuditWriter {
         Ok(seq)
     }
 
-    /// A head that can't be kept is reported once: the chain is whole without it.
+    /// A failure to keep the head is reported once: the chain is complete without it.
     fn keep_head(&mut self) {
         let kept = KeptHead {
             head: self.chain.head.clone(),
@@ -190,7 +188,7 @@ impl AuditWriter {
     }
 }
 
-/// Brings what was written to the disk, apart from the way of an answer: a slow disk must not hold up a slot.
+/// Syncs to disk in the background: a slow disk must not delay a slot.
 async fn keep_safe(path: PathBuf, mut written: watch::Receiver<u64>) {
     let mut told = false;
     while written.changed().await.is_ok() {
@@ -198,7 +196,7 @@ async fn keep_safe(path: PathBuf, mut written: watch::Receiver<u64>) {
         let synced = blocking::run(move || sync(&path)).await;
         let fault = synced.flatten().err();
         if let Some(error) = &fault {
-            // Tried again, and told once.
+            // Tried again, and reported once.
             written.mark_changed();
             if !told {
                 tracing::warn!("the audit is not yet safe on the disk: {error}");
@@ -209,12 +207,12 @@ async fn keep_safe(path: PathBuf, mut written: watch::Receiver<u64>) {
     }
 }
 
-/// Also the file before it: a rotation may have come since the last time.
+/// Also the previous file: there may have been a rotation since the last sync.
 fn sync(path: &Path) -> io::Result<()> {
-    if let Ok(before) = File::open(files::rotated(path, 1)) {
+    if let Ok(before) = files::open(&files::rotated(path, 1)) {
         before.sync_data()?;
     }
-    File::open(path)?.sync_data()
+    files::open(path)?.sync_data()
 }
 
 async fn until(due: Option<Instant>) {
@@ -224,7 +222,7 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-/// To the microsecond, so that the text in the file reads back as the same value.
+/// To the microsecond, so that the text in the file parses to the same value.
 fn now() -> DateTime<Utc> {
     let now = Utc::now();
     now.to_rfc3339_opts(SecondsFormat::Micros, true)
@@ -307,7 +305,7 @@ mod tests {
         assert!(text.contains("because of [masked]"), "{text}");
     }
 
-    /// A directory in the place of the file can't be written, as a full disk can't.
+    /// A directory in place of the file can't be written, like a full disk.
     #[tokio::test]
     async fn what_could_not_be_written_is_counted_also_across_a_kill() {
         let dir = tempfile::tempdir().unwrap();
@@ -336,7 +334,7 @@ mod tests {
         assert!(before <= hole.from && hole.from < hole.to, "{hole:?}");
     }
 
-    /// Nobody has to write anything for the hole to be written.
+    /// The gap is recorded without another entry.
     #[tokio::test]
     async fn a_hole_is_written_as_soon_as_it_can_be() {
         let dir = tempfile::tempdir().unwrap();

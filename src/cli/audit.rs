@@ -271,10 +271,10 @@ impl Grep {
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|word| found == Some(word))
         };
-        is(&self.tool, record.tool.as_deref())
+        is(&self.tool, record.call.tool.as_deref())
             && is(&self.verdict, verdict(record))
             && is(&self.what, Some(record.what.word()))
-            && is(&self.by, Some(&record.by))
+            && is(&self.by, Some(&record.actor.by))
             && self.matches(entry)
     }
 
@@ -282,7 +282,8 @@ impl Grep {
         let Some(pattern) = &self.pattern else {
             return true;
         };
-        pattern.is_match(&shown(entry)) || any_text(&entry.record.input, &|t| pattern.is_match(t))
+        pattern.is_match(&shown(entry))
+            || any_text(&entry.record.call.input, &|t| pattern.is_match(t))
     }
 }
 
@@ -339,7 +340,7 @@ fn verdict(record: &audit::Record) -> Option<&'static str> {
 }
 
 /// An entry in a line.
-fn shown(entry: &AuditEntry) -> String {
+pub fn shown(entry: &AuditEntry) -> String {
     let record = &entry.record;
     let time: DateTime<Local> = entry.time.into();
     let time = time.to_rfc3339_opts(SecondsFormat::Millis, false);
@@ -348,8 +349,8 @@ fn shown(entry: &AuditEntry) -> String {
     let what = what.unwrap_or(record.what.word());
     let subject = [
         record.key.clone(),
-        record.tool.clone(),
-        about(&record.input),
+        record.call.tool.clone(),
+        about(&record.call.input),
     ];
     let subject: Vec<String> = subject.into_iter().flatten().collect();
     let rule = record.rule.as_ref().map_or(String::new(), |rule| {
@@ -375,14 +376,14 @@ fn deciders(record: &audit::Record) -> String {
     if record.is_left_open() {
         return format!("hook: {NO_ANSWER}");
     }
-    let mut by = format!("by {}", record.by);
-    if let Some(uid) = record.uid {
+    let mut by = format!("by {}", record.actor.by);
+    if let Some(uid) = record.actor.uid {
         by += &format!(", uid {uid}");
     }
-    if let Some(pid) = record.pid {
+    if let Some(pid) = record.actor.pid {
         by += &format!(", pid {pid}");
     }
-    if let Some(via) = &record.via {
+    if let Some(via) = &record.actor.via {
         by += &format!(", {via}");
     }
     if let Some(answer) = &record.answer {
@@ -405,14 +406,13 @@ mod tests {
     /// Whatever is looked for is what is shown, also for a call that the hook has left to Claude Code.
     #[test]
     fn a_verdict_is_found_by_the_word_that_is_shown() {
-        let decisions = ["allow", "none", "ask", "deny"].map(Decision::from_word);
-        for decision in decisions {
+        for decision in Decision::ALL {
             for answer in [None, Some("none"), Some("ask")] {
                 let entry = AuditEntry {
                     seq: 1,
                     time: Utc::now(),
                     record: audit::Record {
-                        verdict: decision,
+                        verdict: Some(decision),
                         answer: answer.map(str::to_owned),
                         ..audit::Record::verdict("coder", "Bash", &json!({"command": "x"}))
                     },

@@ -95,3 +95,12 @@ pub fn terminal_width() -> Option<u16> {
     let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
     (size.ws_col > 0).then_some(size.ws_col)
 }
+
+/// A locale that does not know UTF-8 shows no other characters.
+pub fn is_ascii() -> bool {
+    let variables = ["LC_ALL", "LC_CTYPE", "LANG"];
+    let mut values = variables.iter().filter_map(|name| std::env::var(name).ok());
+    let locale = values.find(|value| !value.is_empty());
+    let locale = locale.unwrap_or_default().to_lowercase();
+    !locale.contains("utf-8") && !locale.contains("utf8")
+}

@@ -5,7 +5,7 @@ use crate::config::{self, Config as Loaded};
 use crate::control;
 use crate::core::policy;
 use crate::core::settings;
-use crate::core::settings::{DaemonConfig, Kind, NotifyConfig, SessionsConfig, SlotConfig};
+use crate::core::settings::{DaemonConfig, Kind, SlotConfig};
 use crate::core::text::diagnostic::ConfigError;
 use crate::core::text::diagnostic::{Problem, render};
 use crate::core::text::secrets;
@@ -105,8 +105,8 @@ fn check(context: &Context, file: &Path, config: &Loaded) -> Result<(), Failure>
 #[derive(Serialize)]
 struct WrittenConfig<'a> {
     daemon: &'a DaemonConfig,
-    notify: &'a NotifyConfig,
-    sessions: &'a SessionsConfig,
+    notify: toml::Table,
+    sessions: toml::Table,
     slot: Vec<toml::Table>,
 }
 
@@ -115,8 +115,8 @@ fn show(context: &Context, config: &Loaded) -> Result<(), Failure> {
     let slots = config.slots.iter().map(shown);
     let written = WrittenConfig {
         daemon: &config.daemon,
-        notify: &config.notify,
-        sessions: &config.sessions,
+        notify: masked(&config.notify).map_err(no_form)?,
+        sessions: masked(&config.sessions).map_err(no_form)?,
         slot: slots.collect::<Result<_, _>>().map_err(no_form)?,
     };
     if context.out.json {
@@ -130,10 +130,16 @@ fn show(context: &Context, config: &Loaded) -> Result<(), Failure> {
 
 /// A slot with its secrets masked. A shell slot takes no keys that are for Claude Code.
 fn shown(slot: &SlotConfig) -> Result<toml::Table, toml::ser::Error> {
-    let mut keys = toml::Table::try_from(slot)?;
+    let mut keys = masked(slot)?;
     if slot.kind != Kind::Claude {
         keys.retain(|key, _| !settings::FOR_CLAUDE.contains(&key));
     }
+    Ok(keys)
+}
+
+/// A part of the config with its secrets masked.
+fn masked(part: &impl Serialize) -> Result<toml::Table, toml::ser::Error> {
+    let mut keys = toml::Table::try_from(part)?;
     for (name, value) in &mut keys {
         mask(name, value);
     }
@@ -143,7 +149,16 @@ fn shown(slot: &SlotConfig) -> Result<toml::Table, toml::ser::Error> {
 fn mask(name: &str, value: &mut toml::Value) {
     match value {
         toml::Value::String(text) => *text = secrets::mask_named(name, text),
-        toml::Value::Array(items) => items.iter_mut().for_each(|item| mask(name, item)),
+        toml::Value::Array(items) => {
+            // The value of an option is the argument behind its name.
+            let mut option = None;
+            for item in items {
+                let next = item.as_str().filter(|item| item.starts_with("--"));
+                let next = next.map(str::to_owned);
+                mask(option.as_deref().unwrap_or(name), item);
+                option = next;
+            }
+        }
         toml::Value::Table(table) => {
             for (name, value) in table.iter_mut() {
                 mask(name, value);

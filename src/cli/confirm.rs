@@ -13,7 +13,8 @@ use crate::core::model::ConfirmParams;
 /// and so is `always` where no permission is asked for. In a list a label may have commas of its own. A no to a permission
 /// dialog is always pressed as Esc. With --dialog it goes only to the dialog that you have seen: if another one is up by now,
 /// nothing is pressed (exit code 4). Where the slot is doubtful, since its screen shows something else than the other
-/// witnesses say, all but a no needs --anyway.
+/// witnesses say, all but a no needs --anyway. If a rule denies the call, as one that came after the dialog, all but a no needs
+/// --against-rule.
 ///
 /// Each answer has an id, one of your own with --id or one that is made. The same id is given once: repeated, also after
 /// the daemon was killed, the command has the same answer, and presses no key. A daemon that is killed meanwhile may be
@@ -46,6 +47,9 @@ pub struct Confirm {
     /// Press it though the slot is doubtful: you have looked at `missiond why`
     #[arg(long)]
     anyway: bool,
+    /// Say yes though a rule denies the call by now; the audit has the rule
+    #[arg(long)]
+    against_rule: bool,
     /// Your own id of the answer: with the same id it is given once [default: made up]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -60,6 +64,7 @@ impl Confirm {
             dialog: self.dialog,
             reason: self.reason,
             anyway: self.anyway,
+            against_rule: self.against_rule,
             id: self.id.or_else(|| Some(uuid::Uuid::new_v4().to_string())),
         };
         let answer = reconnect::ask_once::<Request>(context, params).await?;

@@ -9,6 +9,7 @@ use crate::control::client::{CallError, Client};
 use crate::control::requests::Method;
 use crate::os::paths::Env;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::time::Duration;
 
 /// A daemon answers a question about what it knows at once; past this it is stuck, and that is worth saying.
@@ -134,11 +135,13 @@ pub async fn unless_interrupted<T>(
 }
 
 /// Client verbs wait for one thing at a time: one thread is enough.
-pub fn block_on(verb: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+pub fn block_on<T>(verb: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start the event loop: {error}")))?;
+    // Behind a pointer, the event loop is compiled once and not for each verb.
+    let verb: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(verb);
     let ended = runtime.block_on(verb);
     // A thread that still reads standard input would keep the process until a line comes.
     runtime.shutdown_background();

@@ -97,7 +97,7 @@ pub fn render(who: &str, asked: &Asked, target: &str) -> String {
 fn shown(dialog: &Dialog) -> String {
     let mut text = String::new();
     for (key, value) in dialog.input.iter().flatten() {
-        text += &indented(&argument(key, value));
+        text += &part(key, value);
     }
     text += &indented(&question(dialog));
     if !dialog.complete {
@@ -133,9 +133,19 @@ fn known(call: &WaitingCall) -> String {
         return questions.iter().map(known_question).collect();
     }
     let input = call.input.as_object().into_iter().flatten();
-    input
-        .map(|(key, value)| indented(&argument(key, value)))
-        .collect()
+    input.map(|(key, value)| part(key, value)).collect()
+}
+
+/// A part of a call. The lines of one with several are marked, so that none of them looks like a line of missiond's own.
+fn part(key: &str, value: &Value) -> String {
+    match value.as_str().filter(|text| text.trim_end().contains('\n')) {
+        Some(text) => {
+            let lines = sanitise::request(text);
+            let lines = lines.lines().map(|line| format!("  │ {line}\n"));
+            format!("  {}:\n", sanitise::one_line(key)) + &lines.collect::<String>()
+        }
+        None => indented(&argument(key, value)),
+    }
 }
 
 fn known_question(question: &Question) -> String {
@@ -232,6 +242,7 @@ fn commands(asked: &Asked, target: &str) -> Vec<String> {
         }
         _ if dialog.options.is_empty() => {
             vec![
+                format!("missiond attach{target} {slot}"),
                 format!("missiond interrupt{target} {slot}"),
                 format!("missiond screen{target} {slot}"),
             ]
@@ -308,8 +319,9 @@ mod tests {
             > Yes
             - No
           at the gate waits: Bash
-            command: touch p
-            make
+            command:
+            │ touch p
+            │ make
           answer with:
             missiond confirm coder no --dialog d-7
             missiond why coder
@@ -442,11 +454,11 @@ mod tests {
     }
 
     #[test]
-    fn a_view_without_options_can_only_be_left() {
+    fn a_view_without_options_is_for_the_keyboard_or_left() {
         let dialog = dialog("other", json!([]));
         assert_eq!(
-            commands(&Asked::new("coder", &dialog), "")[0],
-            "missiond interrupt coder"
+            commands(&Asked::new("coder", &dialog), "")[..2],
+            ["missiond attach coder", "missiond interrupt coder"]
         );
     }
 }

@@ -10,9 +10,9 @@ use crate::cli::target;
 use crate::cli::trust;
 use crate::config::{self, Config, LOG_FILE};
 use crate::control::client::{CallError, Client};
-use crate::control::requests::Status;
+use crate::control::requests::{Ping, Status};
 use crate::core::claude::Version;
-use crate::core::model::{Select, SlotStatus};
+use crate::core::model::{Nothing, Select, SlotStatus};
 use crate::core::policy::Asking;
 use crate::core::settings::{DaemonConfig, Kind, SlotConfig};
 use crate::core::text::diagnostic::Problem;
@@ -199,6 +199,11 @@ async fn daemon(context: &Context, file: &Path, config: &Config) -> Vec<Finding>
     };
     let mut findings: Vec<Finding> = settle::of(&statuses).failed.iter().map(failing).collect();
     findings.insert(0, running(statuses));
+    // What hampers it is worth a line; a daemon that ends just now has none.
+    let pong = tokio::time::timeout(ANSWER_LIMIT, client.call::<Ping>(Nothing {})).await;
+    let health = pong.ok().and_then(Result::ok).map(|pong| pong.health);
+    let ill = health.unwrap_or_default().into_iter();
+    findings.extend(ill.map(|one| Finding::warn("daemon", one.text).fix(one.remedy)));
     findings
 }
 

@@ -2,7 +2,8 @@
 
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
-use crate::core::model::{Done, dropped_messages};
+use crate::cli::sanitise;
+use crate::core::model::{Cut, Done, dropped_messages};
 
 /// One line per slot; the first failure is the command's, the others are told before it.
 pub fn print(context: &Context, done: &[Done], what: &str) -> Result<(), Failure> {
@@ -19,16 +20,29 @@ pub fn print(context: &Context, done: &[Done], what: &str) -> Result<(), Failure
             }
             None if !context.out.json => {
                 let what = if one.already { "already running" } else { what };
-                let dropped = match one.dropped.len() {
-                    0 => String::new(),
-                    count => format!("; {}", dropped_messages(count, &one.dropped)),
-                };
-                context.out.done(format!("{}: {what}{dropped}", one.slot))?;
+                let cut = cut_in_words(&one.cut);
+                context.out.done(format!("{}: {what}{cut}", one.slot))?;
             }
             None => {}
         }
     }
     settle(context, failures)
+}
+
+/// What was cut, behind what was done.
+fn cut_in_words(cut: &Cut) -> String {
+    let waited = match cut.waited.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; it ended {}",
+            sanitise::one_line(&cut.waited.join(" and "))
+        ),
+    };
+    let dropped = match cut.dropped.len() {
+        0 => String::new(),
+        count => format!("; {}", dropped_messages(count, &cut.dropped)),
+    };
+    format!("{waited}{dropped}")
 }
 
 /// Reports all failures but the first, which is returned.

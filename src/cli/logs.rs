@@ -42,7 +42,12 @@ impl Logs {
         if self.slot.starts_with('@') {
             self.slot = slots::only_one(context, &self.slot).await?;
         }
-        let file = self.file(&directory, context.out.json)?;
+        let extension = if context.out.json {
+            "events.jsonl"
+        } else {
+            "log"
+        };
+        let file = file_of(&directory, &self.slot, extension)?;
         let which = Which {
             last: self.lines.or(self.follow.then_some(LINES_BEFORE_FOLLOWING)),
             follow: self.follow,
@@ -50,32 +55,6 @@ impl Logs {
         let mut since = Since::new(self.since);
         let print = |line: &str| self.print(context, line);
         follow::lines(&file, which, |line| since.keeps(line), print).await
-    }
-
-    fn file(&self, directory: &Path, json: bool) -> Result<PathBuf, Failure> {
-        let extension = if json { "events.jsonl" } else { "log" };
-        let file = directory.join(format!("{}.{extension}", self.slot));
-        // The name becomes part of a path.
-        if settings::is_name(&self.slot) {
-            if file.is_symlink() {
-                let text = format!(
-                    "{} is a symbolic link, and none is followed",
-                    file.display()
-                );
-                return Err(
-                    Failure::failed(text).next("remove it: the log begins again in its place")
-                );
-            }
-            if file.exists() {
-                return Ok(file);
-            }
-        }
-        Err(Failure::usage(format!(
-            "no log of a slot `{}` in {}",
-            self.slot,
-            directory.display()
-        ))
-        .next(known_logs(&self.slot, directory)))
     }
 
     fn print(&self, context: &Context, line: &str) -> Result<(), Failure> {
@@ -86,6 +65,29 @@ impl Logs {
         };
         context.out.raw(format!("{line}\n").as_bytes())
     }
+}
+
+/// The file of a slot in the log directory.
+pub fn file_of(directory: &Path, slot: &str, extension: &str) -> Result<PathBuf, Failure> {
+    let file = directory.join(format!("{slot}.{extension}"));
+    // The name becomes part of a path.
+    if settings::is_name(slot) {
+        if file.is_symlink() {
+            let text = format!(
+                "{} is a symbolic link, and none is followed",
+                file.display()
+            );
+            return Err(Failure::failed(text).next("remove it: the log begins again in its place"));
+        }
+        if file.exists() {
+            return Ok(file);
+        }
+    }
+    Err(Failure::usage(format!(
+        "no log of a slot `{slot}` in {}",
+        directory.display()
+    ))
+    .next(known_logs(slot, directory)))
 }
 
 /// The slots and sessions that have a log in this directory.

@@ -43,6 +43,7 @@ mod close;
 mod completions;
 mod config;
 mod confirm;
+mod cost;
 mod demo;
 mod doctor;
 mod down;
@@ -53,9 +54,12 @@ mod info;
 mod init;
 mod interrupt;
 mod keys;
+mod link;
 mod logs;
 mod man;
 mod mcp;
+mod metrics;
+mod notify;
 mod output;
 mod pending;
 mod policy;
@@ -79,6 +83,7 @@ mod stop;
 mod submit;
 mod task;
 mod tasks;
+mod timeline;
 mod top;
 mod trust;
 mod type_line;
@@ -105,7 +110,7 @@ use flags::Flags;
 )]
 struct Cli {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<Verb>,
     #[command(flatten)]
     flags: Flags,
 }
@@ -129,7 +134,7 @@ Exit codes: 0 done, 1 it failed, 2 wrong usage, config or name, 3 no daemon, 4 r
 5 a person is needed, 6 turned away since the daemon is full, 124 timed out, 130 Ctrl-C ended the waiting.";
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum Verb {
     Run(run::Run),
     Up(up::UpArgs),
     Down(down::Down),
@@ -150,7 +155,9 @@ enum Command {
     Confirm(confirm::Confirm),
     Interrupt(interrupt::Interrupt),
     Reload(reload::Reload),
+    Notify(notify::Notify),
     Stats(stats::Stats),
+    Metrics(metrics::Metrics),
     Screen(screen::ScreenArgs),
     History(history::History),
     Search(search::SearchArgs),
@@ -174,6 +181,9 @@ enum Command {
     Exec(exec::Exec),
     Why(why::Why),
     Replay(replay::ReplayArgs),
+    Timeline(timeline::TimelineArgs),
+    Cost(cost::CostArgs),
+    Link(link::LinkArgs),
     Config(config::ConfigArgs),
     Policy(policy::PolicyArgs),
     Demo(demo::Demo),
@@ -234,62 +244,24 @@ fn misused(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::from(error.use_stderr()) * 2)
 }
 
-fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
-    use context::block_on;
-    match command {
+fn dispatch(command: Verb, context: &Context) -> Result<(), Failure> {
+    macro_rules! run {
+        (alone: $($alone:ident),+; on_a_runtime: $($verb:ident),+ $(,)?) => {
+            match command {
+                $(Verb::$alone(verb) => verb.run(context),)+
+                $(Verb::$verb(verb) => context::block_on(verb.run(context)),)+
+            }
+        };
+    }
+    run! {
         // These need no runtime of ours: the daemon has its own.
-        Command::Run(verb) => verb.run(context),
-        Command::Completions(verb) => verb.run(context),
-        Command::Man(verb) => verb.run(context),
-        Command::Replay(verb) => verb.run(context),
-        Command::Config(verb) => verb.run(context),
-        Command::Policy(verb) => verb.run(context),
-        Command::Init(verb) => block_on(verb.run(context)),
-        Command::Up(verb) => block_on(verb.run(context)),
-        Command::Down(verb) => block_on(verb.run(context)),
-        Command::Status(verb) => block_on(verb.run(context)),
-        Command::Top(verb) => block_on(verb.run(context)),
-        Command::Start(verb) => block_on(verb.run(context)),
-        Command::Stop(verb) => block_on(verb.run(context)),
-        Command::Restart(verb) => block_on(verb.run(context)),
-        Command::Adopt(verb) => block_on(verb.run(context)),
-        Command::Send(verb) => block_on(verb.run(context)),
-        Command::Ask(verb) => block_on(verb.run(context)),
-        Command::Submit(verb) => block_on(verb.run(context)),
-        Command::Task(verb) => block_on(verb.run(context)),
-        Command::Tasks(verb) => block_on(verb.run(context)),
-        Command::Cancel(verb) => block_on(verb.run(context)),
-        Command::Pending(verb) => block_on(verb.run(context)),
-        Command::Confirm(verb) => block_on(verb.run(context)),
-        Command::Interrupt(verb) => block_on(verb.run(context)),
-        Command::Reload(verb) => block_on(verb.run(context)),
-        Command::Stats(verb) => block_on(verb.run(context)),
-        Command::Screen(verb) => block_on(verb.run(context)),
-        Command::History(verb) => block_on(verb.run(context)),
-        Command::Search(verb) => block_on(verb.run(context)),
-        Command::Logs(verb) => block_on(verb.run(context)),
-        Command::Audit(verb) => block_on(verb.run(context)),
-        Command::Events(verb) => block_on(verb.run(context)),
-        Command::Attach(verb) => block_on(verb.run(context)),
-        Command::Wait(verb) => block_on(verb.run(context)),
-        Command::Write(verb) => block_on(verb.run(context)),
-        Command::Keys(verb) => block_on(verb.run(context)),
-        Command::Spawn(verb) => block_on(verb.run(context)),
-        Command::Sessions(verb) => block_on(verb.run(context)),
-        Command::Info(verb) => block_on(verb.run(context)),
-        Command::Type(verb) => block_on(verb.run(context)),
-        Command::Resize(verb) => block_on(verb.run(context)),
-        Command::Signal(verb) => block_on(verb.run(context)),
-        Command::Close(verb) => block_on(verb.run(context)),
-        Command::Output(verb) => block_on(verb.run(context)),
-        Command::Clear(verb) => block_on(verb.run(context)),
-        Command::Follow(verb) => block_on(verb.run(context)),
-        Command::Exec(verb) => block_on(verb.run(context)),
-        Command::Why(verb) => block_on(verb.run(context)),
-        Command::Demo(verb) => block_on(verb.run(context)),
-        Command::Doctor(verb) => block_on(verb.run(context)),
-        Command::Mcp(verb) => block_on(verb.run(context)),
-        Command::Web(verb) => block_on(verb.run(context)),
-        Command::Version(verb) => block_on(verb.run(context)),
+        alone:
+            Run, Completions, Man, Replay, Config, Policy;
+        on_a_runtime:
+            Init, Up, Down, Status, Top, Start, Stop, Restart, Adopt, Send, Ask, Submit, Task,
+            Tasks, Cancel, Pending, Confirm, Interrupt, Reload, Notify, Stats, Metrics, Screen, History,
+            Search, Logs, Audit, Events, Attach, Wait, Write, Keys, Spawn, Sessions, Info, Type,
+            Resize, Signal, Close, Output, Clear, Follow, Exec, Why, Timeline, Cost, Link, Demo, Doctor,
+            Mcp, Web, Version,
     }
 }

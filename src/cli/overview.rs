@@ -6,7 +6,10 @@ use std::fmt::Write;
 /// Each verb in one group, in the order in which they are met.
 const GROUPS: [(&str, &[&str]); 8] = [
     ("First steps", &["demo", "init", "doctor"]),
-    ("The daemon", &["up", "down", "run", "reload", "version"]),
+    (
+        "The daemon",
+        &["up", "down", "run", "reload", "notify", "version"],
+    ),
     (
         "Slots",
         &[
@@ -23,12 +26,14 @@ const GROUPS: [(&str, &[&str]); 8] = [
             "restart",
             "adopt",
             "stats",
+            "metrics",
         ],
     ),
     (
         "What they do and did",
         &[
             "screen", "history", "search", "logs", "events", "wait", "why", "audit", "replay",
+            "timeline", "cost", "link",
         ],
     ),
     (

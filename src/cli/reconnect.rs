@@ -100,7 +100,12 @@ impl DaemonConnection<'_> {
                 Err(CallError::Silent(_)) if patience == PATIENCE => {
                     (SLOW, CallError::Silent(SLOW))
                 }
-                Err(error) => (patience, error),
+                Err(error) => {
+                    if let Some(failure) = target::out_of_place(self.context, socket) {
+                        return Err(failure);
+                    }
+                    (patience, error)
+                }
             };
             match limit {
                 (limit, _) if begun.elapsed() < limit => {}

@@ -2,7 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::table;
 use crate::core::cast::Recording;
-use crate::core::claude::reading::{Change, replay};
+use crate::core::claude::reading::{StateChange, replay};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ impl ReplayArgs {
     }
 }
 
-fn plain(change: &Change) -> String {
+fn plain(change: &StateChange) -> String {
     let line = format!("{:9.3}  {}", change.t, change.state.name());
     match &change.dialog {
         Some(dialog) => format!("{line}  {}", table::question(dialog)),

@@ -58,6 +58,8 @@ fn log_to_stderr(context: &Context) {
         .unwrap_or_else(|_| EnvFilter::new(format!("warn,missiond={level}")));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        // A line that can't be written is lost. To say so on the same stream would panic.
+        .log_internal_errors(false)
         .with_writer(std::io::stderr);
     // A second subscriber in one process is only possible in tests, where the first serves.
     let _ = if context.out.json {

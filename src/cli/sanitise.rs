@@ -1,21 +1,9 @@
 //! Text from a slot on its way to a person's terminal: shown, never obeyed. Pure.
 
 use crate::core::terminal::sequences::{SequenceKind, SequencePiece, Sequences};
+pub use crate::core::text::visible::request;
+use crate::core::text::visible::{acts, escape};
 use std::borrow::Cow;
-use unicode_normalization::char::is_combining_mark;
-
-/// Characters that a terminal acts on, or that reorder what a person reads.
-fn acts(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-fn escape(c: char, into: &mut String) {
-    match u32::from(c) {
-        code @ 0..=0xff => into.push_str(&format!("\\x{code:02x}")),
-        code => into.push_str(&format!("\\u{{{code:x}}}")),
-    }
-}
 
 fn replace(text: &str, keep: impl Fn(char) -> bool, escape: fn(char, &mut String)) -> Cow<'_, str> {
     let foreign = |c: char| acts(c) && !keep(c);
@@ -36,35 +24,6 @@ fn replace(text: &str, keep: impl Fn(char) -> bool, escape: fn(char, &mut String
 /// Newlines and tabs stay, other control characters become visible: `\x1b`.
 pub fn text(text: &str) -> Cow<'_, str> {
     replace(text, |c| matches!(c, '\n' | '\t'), escape)
-}
-
-/// A request that a person decides on: what can't be seen, or looks like a space and is none, becomes visible too.
-pub fn request(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut marks = 0;
-    for c in text.chars() {
-        marks = if is_combining_mark(c) { marks + 1 } else { 0 };
-        let plain = matches!(c, '\n' | '\t') || !(acts(c) || hides(c) || marks > MAX_MARKS);
-        match plain {
-            true => shown.push(c),
-            false => escape(c, &mut shown),
-        }
-    }
-    shown
-}
-
-/// No script puts more marks on one letter.
-const MAX_MARKS: usize = 3;
-
-/// Whether a character has no shape of its own, or that of a space.
-fn hides(c: char) -> bool {
-    let looks_like_space = c.is_whitespace() && !matches!(c, ' ' | '\n' | '\t');
-    looks_like_space
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// For a table cell: runs of white space become one blank.
@@ -115,15 +74,15 @@ fn colour_length(text: &str) -> Option<usize> {
 /// Output of a program that comes in pieces, split anywhere. Colours, the return to the line's start and the erasing of a
 /// line stay; every other sequence is left out, and every other control character becomes visible.
 #[derive(Debug, Default)]
-pub struct Stream {
+pub struct SanitisedStream {
     sequences: Sequences,
     /// The beginning of a character.
     unfinished: Vec<u8>,
 }
 
-impl Stream {
+impl SanitisedStream {
     pub fn pass(&mut self, bytes: &[u8]) -> String {
-        let Stream {
+        let SanitisedStream {
             sequences,
             unfinished,
         } = self;
@@ -206,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_stream_keeps_colours_and_lines_and_nothing_that_acts() {
-        let pass = |text: &str| Stream::default().pass(text.as_bytes());
+        let pass = |text: &str| SanitisedStream::default().pass(text.as_bytes());
         assert_eq!(
             pass("\u{1b}[32mok\u{1b}[0m 9%\r10%\u{1b}[K\n"),
             "\u{1b}[32mok\u{1b}[0m 9%\r10%\u{1b}[K\n"
@@ -231,8 +190,8 @@ mod tests {
             cut in 0usize..200,
         ) {
             let bytes = parts.concat().into_bytes();
-            let whole = Stream::default().pass(&bytes);
-            let mut stream = Stream::default();
+            let whole = SanitisedStream::default().pass(&bytes);
+            let mut stream = SanitisedStream::default();
             let (one, two) = bytes.split_at(cut.min(bytes.len()));
             let pieces = stream.pass(one) + &stream.pass(two);
             prop_assert_eq!(&pieces, &whole);

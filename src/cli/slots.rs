@@ -66,3 +66,14 @@ pub async fn only_one(context: &Context, role: &str) -> Result<String, Failure> 
         }
     }
 }
+
+/// These names, and those of the slots of each `@role`, for a command that does without the daemon otherwise.
+pub async fn expanded(context: &Context, names: Vec<String>) -> Result<Vec<String>, Failure> {
+    let (roles, mut names): (Vec<String>, Vec<String>) =
+        names.into_iter().partition(|name| name.starts_with('@'));
+    if !roles.is_empty() {
+        let statuses = context.ask::<Status>(Select { slots: roles }).await?;
+        names.extend(statuses.into_iter().map(|status| status.slot));
+    }
+    Ok(names)
+}

@@ -139,7 +139,8 @@ fn code(colour: Color) -> Option<String> {
     }
 }
 
-fn escaped(text: &str) -> String {
+/// The text in the place of text or of an attribute.
+pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,7 +1,7 @@
 //! Reads the lines of a log that grows and is rotated by renaming, each of them once.
 
 use crate::os::files;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Local, NaiveTime, TimeZone, Utc};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
@@ -146,9 +146,12 @@ fn time_of(line: &str) -> Option<DateTime<Utc>> {
     Some(DateTime::parse_from_rfc3339(&word).ok()?.to_utc())
 }
 
-/// A moment as people write it: a time, or how long ago.
+/// A moment as people write it: a time, the time on the clock when it was last that time, or how long ago.
 pub fn parse_since(text: &str) -> Result<DateTime<Utc>, String> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Ok(time.to_utc());
+    }
+    if let Some(time) = on_the_clock(text, Local::now()) {
         return Ok(time.to_utc());
     }
     let ago = humantime::parse_duration(text).map_err(|error| error.to_string())?;
@@ -156,6 +159,17 @@ pub fn parse_since(text: &str) -> Result<DateTime<Utc>, String> {
         .ok()
         .and_then(|ago| Utc::now().checked_sub_signed(ago))
         .ok_or_else(|| "too long ago".to_string())
+}
+
+/// `9:37` or `09:37:12`, today or, if that is still to come, yesterday.
+fn on_the_clock<Z: TimeZone>(text: &str, now: DateTime<Z>) -> Option<DateTime<Z>> {
+    let time = ["%H:%M", "%H:%M:%S"]
+        .iter()
+        .find_map(|format| NaiveTime::parse_from_str(text, format).ok())?;
+    let days = [now.date_naive(), now.date_naive().pred_opt()?];
+    let times = days.map(|day| now.timezone().from_local_datetime(&day.and_time(time)));
+    let times = times.into_iter().filter_map(|time| time.earliest());
+    times.into_iter().find(|time| *time <= now)
 }
 
 #[cfg(test)]
@@ -255,5 +269,21 @@ mod tests {
         assert!(!since.keeps(r#"{"seq":1,"time":"2026-01-01T09:00:00Z"}"#));
         assert!(since.keeps(r#"{"seq":2,"time":"2026-01-01T10:00:01Z"}"#));
         assert!(Since::new(None).keeps("anything"));
+    }
+
+    #[test]
+    fn a_time_on_the_clock_is_the_last_one() {
+        let now: DateTime<Utc> = "2026-01-02T09:30:00Z".parse().unwrap();
+        for (text, expected) in [
+            ("09:30", Some("2026-01-02T09:30:00Z")),
+            ("9:05", Some("2026-01-02T09:05:00Z")),
+            ("09:30:01", Some("2026-01-01T09:30:01Z")),
+            ("23:59", Some("2026-01-01T23:59:00Z")),
+            ("24:00", None),
+            ("9", None),
+        ] {
+            let expected = expected.map(|time| time.parse().unwrap());
+            assert_eq!(on_the_clock(text, now), expected, "{text}");
+        }
     }
 }

@@ -16,6 +16,8 @@ use crate::os::paths::PathError;
 use crate::session::SessionRecord;
 use crate::shim;
 use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::net::UnixStream;
@@ -273,6 +275,20 @@ pub async fn made_again(context: &Context, socket: &Path) -> Result<(), Failure>
     Ok(())
 }
 
+/// Why the daemon that lives and is to listen at this socket can't: something else is in the place of the socket, or of its
+/// directory. It is not waited for, since a person has to move it away.
+pub fn out_of_place(context: &Context, socket: &Path) -> Option<Failure> {
+    let is_there = |path: &Path| path.symlink_metadata().is_ok();
+    let mut above = socket.ancestors().skip(1);
+    let nearest = above.find(|above| is_there(above))?;
+    let is_taken = !nearest.is_dir()
+        || socket
+            .symlink_metadata()
+            .is_ok_and(|found| !found.file_type().is_socket());
+    let holder = living(context, |holder| holder.socket == socket);
+    holder.filter(|_| is_taken).as_ref().map(is_missing)
+}
+
 fn is_missing(holder: &Holder) -> Failure {
     let Holder {
         pid,
@@ -281,7 +297,14 @@ fn is_missing(holder: &Holder) -> Failure {
     } = holder;
     let directory = socket.parent().unwrap_or(Path::new("/"));
     let shown = quoted(&directory.display().to_string());
+    let is_in_the_way = |found: Metadata| !found.file_type().is_socket();
     let way = match directory.symlink_metadata() {
+        Ok(_) if socket.symlink_metadata().is_ok_and(is_in_the_way) => {
+            let socket = quoted(&socket.display().to_string());
+            format!(
+                "move {socket} away: it is not a socket, and stands in the place of the daemon's"
+            )
+        }
         Ok(found) if found.is_dir() => {
             format!("see what the daemon says, and whether you can write {shown}")
         }
@@ -346,8 +369,8 @@ fn running_alone(context: &Context) -> Option<String> {
         false => up_with(&config),
     };
     let (run, them) = match names.len() {
-        1 => ("1 slot runs", "it"),
-        _ => ("slots run", "them"),
+        1 => ("1 slot or session runs", "it"),
+        _ => ("slots and sessions run", "them"),
     };
     let count = if names.len() == 1 {
         String::new()
@@ -364,7 +387,7 @@ fn running_alone(context: &Context) -> Option<String> {
 pub fn how_to_start(context: &Context) -> String {
     // A config says which socket its daemon has; the socket alone starts nothing.
     if let (Some(socket), None) = (&context.flags.socket, &context.flags.config) {
-        let others = "the daemons that answer: missiond status";
+        let others = "without --socket, missiond finds the daemon that runs";
         let socket = quoted(&socket.display().to_string());
         return format!(
             "{others}\nor start one there: missiond up --socket {socket} -c slots.toml"

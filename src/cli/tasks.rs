@@ -31,17 +31,17 @@ pub struct Tasks {
     #[arg(long)]
     all: bool,
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<TaskVerb>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum TaskVerb {
     Run(run::RunTasks),
 }
 
 impl Tasks {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        if let Some(Verb::Run(run)) = self.verb {
+        if let Some(TaskVerb::Run(run)) = self.verb {
             return run.run(context).await;
         }
         let open = [

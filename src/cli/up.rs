@@ -345,8 +345,15 @@ fn ended(status: ExitStatus, log: File, begin: u64, place: &DaemonPlace) -> Fail
     });
     let said = tail(log, begin).unwrap_or_default();
     Failure::told_in(&said, blame).unwrap_or_else(|| {
-        Failure::new(blame, format!("the daemon ended as it started ({status})"))
-            .next(format!("see {}", log_file(&place.logs).display()))
+        let next = match said.is_empty() {
+            // A full disk, most likely: on a terminal it can say what its log has no room for.
+            true => format!(
+                "see what it says: missiond run -c {}",
+                quoted(&place.config.display().to_string())
+            ),
+            false => format!("see {}", log_file(&place.logs).display()),
+        };
+        Failure::new(blame, format!("the daemon ended as it started ({status})")).next(next)
     })
 }
 

@@ -47,7 +47,7 @@ impl Follow {
         // What there is comes at once; only then is there something to wait for.
         let mut first = true;
         let harmless = !self.raw && std::io::stdout().is_terminal();
-        let mut stream = harmless.then(sanitise::Stream::default);
+        let mut stream = harmless.then(sanitise::SanitisedStream::default);
         loop {
             let answer = match client.call::<Request>(params.clone()).await {
                 // Sessions outlive the daemon, and places in their output hold for the next one.
@@ -80,7 +80,7 @@ impl Follow {
 fn show(
     context: &Context,
     answer: &OutputAnswer,
-    stream: Option<&mut sanitise::Stream>,
+    stream: Option<&mut sanitise::SanitisedStream>,
 ) -> Result<(), Failure> {
     match (answer.text.is_empty(), context.out.json, stream) {
         (true, ..) => Ok(()),

@@ -38,7 +38,11 @@ pub enum ConfigChange {
 pub fn diff(old: &Config, new: &Config) -> Vec<ConfigChange> {
     let daemon = keys_that_differ(&old.daemon, &new.daemon);
     let daemon = (!daemon.is_empty()).then_some(ConfigChange::Daemon { keys: daemon });
-    let notify = keys_that_differ(&old.notify, &new.notify);
+    let mut notify = keys_that_differ(&old.notify, &new.notify);
+    if notify.is_empty() && old.notify != new.notify {
+        // Its serialised form is masked.
+        notify.push("an address or a token".to_owned());
+    }
     let notify = (!notify.is_empty()).then_some(ConfigChange::Notify { keys: notify });
     let sessions = keys_that_differ(&old.sessions, &new.sessions);
     let sessions = (!sessions.is_empty()).then_some(ConfigChange::Sessions { keys: sessions });

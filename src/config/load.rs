@@ -2,8 +2,8 @@
 
 use super::{Config, RolePolicy};
 use crate::core::policy::Policy;
-use crate::core::settings::{DaemonConfig, Kind};
-use crate::core::settings::{Draft, DraftSlot, Places, parse, parse_daemon};
+use crate::core::settings::{DaemonConfig, HIDDEN_KEYS, Kind};
+use crate::core::settings::{DraftConfig, DraftSlot, Places, parse, parse_daemon};
 use crate::core::text::diagnostic::{ConfigError, Problem, Source, nearest};
 use crate::os::files;
 use crate::os::paths::Env;
@@ -28,8 +28,7 @@ pub fn load(file: &Path) -> Result<Config, ConfigError> {
 
 /// The same with the home directory given.
 pub fn load_at_home(file: &Path, home: Option<&Path>) -> Result<Config, ConfigError> {
-    let source = read_trusted(file).map_err(|problem| vec![*problem])?;
-    check(file, source, home)
+    check(file, read_slots(file)?, home)
 }
 
 /// What stands for a file that is not there yet: no slots, and all else as it is where nothing is said.
@@ -61,13 +60,19 @@ fn check(file: &Path, source: Source, home: Option<&Path>) -> Result<Config, Con
 /// What a file says about its daemon, whatever is wrong with its slots: a daemon that runs can be reached
 /// while somebody edits its configuration.
 pub fn load_daemon(file: &Path) -> Result<DaemonConfig, ConfigError> {
-    let source = read_trusted(file).map_err(|problem| vec![*problem])?;
+    let source = read_slots(file)?;
     let (absolute, home) = (absolute(file), std::env::home_dir());
     let places = Places {
         base: base_of(&absolute),
         home: home.as_deref(),
     };
     Ok(parse_daemon(&source, places)?)
+}
+
+/// slots.toml; addresses and tokens in it are shown in no problem.
+fn read_slots(file: &Path) -> Result<Source, ConfigError> {
+    let source = read_trusted(file).map_err(|problem| vec![*problem])?;
+    Ok(source.hiding(HIDDEN_KEYS))
 }
 
 fn absolute(file: &Path) -> PathBuf {
@@ -145,7 +150,7 @@ fn unreadable(file: &Path, error: &io::Error) -> Problem {
     }
 }
 
-fn missing_directories(source: &Source, draft: &Draft) -> Vec<Problem> {
+fn missing_directories(source: &Source, draft: &DraftConfig) -> Vec<Problem> {
     let missing = |slot| missing_cwd(source, slot);
     draft.slots.iter().filter_map(missing).collect()
 }
@@ -153,7 +158,7 @@ fn missing_directories(source: &Source, draft: &Draft) -> Vec<Problem> {
 type Policies = BTreeMap<String, RolePolicy>;
 
 /// The policy of each role, and all that is wrong with any of them.
-fn policies(source: &Source, base: &Path, draft: &Draft) -> (Policies, Vec<Problem>) {
+fn policies(source: &Source, base: &Path, draft: &DraftConfig) -> (Policies, Vec<Problem>) {
     let roles = roles_with_a_policy(&draft.daemon.policies);
     let (mut policies, mut problems) = (Policies::new(), Vec::new());
     let asked = |slot: &&DraftSlot| slot.slot.kind == Kind::Claude;
@@ -175,7 +180,7 @@ fn policies(source: &Source, base: &Path, draft: &Draft) -> (Policies, Vec<Probl
 fn policy(
     source: &Source,
     base: &Path,
-    draft: &Draft,
+    draft: &DraftConfig,
     role: &str,
 ) -> Result<RolePolicy, Vec<Problem>> {
     let shown = shown_policy(source, draft, role);
@@ -195,7 +200,7 @@ fn policy(
 }
 
 /// The policy's path in the way in which the person named the configuration.
-fn shown_policy(source: &Source, draft: &Draft, role: &str) -> PathBuf {
+fn shown_policy(source: &Source, draft: &DraftConfig, role: &str) -> PathBuf {
     if draft.policies_as_written.starts_with('~') {
         return draft.daemon.policy_file(role);
     }
@@ -225,7 +230,7 @@ fn missing_cwd(source: &Source, draft: &DraftSlot) -> Option<Problem> {
 
 fn missing_policy(
     source: &Source,
-    draft: &Draft,
+    draft: &DraftConfig,
     slot: &DraftSlot,
     roles: &[String],
 ) -> Option<Problem> {

@@ -1,8 +1,9 @@
 //! Where the things of a daemon are, by its configuration and its environment.
 
-use crate::core::settings::DaemonConfig;
+use crate::core::settings::{DaemonConfig, SlotConfig};
 use crate::os::paths::{Env, PathError, fitting};
-use std::path::PathBuf;
+use crate::os::worktree;
+use std::path::{Path, PathBuf};
 
 /// The name of the lock in the log directory.
 pub const LOG_LOCK: &str = ".lock";
@@ -17,6 +18,17 @@ impl DaemonConfig {
             Some(named) => Ok(named.clone()),
             None => Ok(env.data_dir()?.join("worktrees")),
         }
+    }
+
+    /// The slot's settings, with its worktree for its directory if it has one.
+    pub fn settled(&self, slot: &SlotConfig, worktrees: &Path) -> SlotConfig {
+        let mut settled = slot.clone();
+        if slot.supervision.worktree {
+            let root = worktree::root(worktrees, &self.name, &slot.cwd, &slot.name);
+            settled.cwd = worktree::cwd_in(&root, &slot.cwd);
+            settled.worktree_of = Some(slot.cwd.clone());
+        }
+        settled
     }
 
     /// The socket that it listens on.

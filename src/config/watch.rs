@@ -6,7 +6,6 @@ use crate::os::{blocking, files};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -121,7 +120,7 @@ impl Files {
 }
 
 fn look_at(file: &Path) -> io::Result<SeenFile> {
-    let opened = File::open(file)?;
+    let opened = files::open(file)?;
     let found = opened.metadata()?;
     Ok(SeenFile {
         hash: Sha256::digest(files::bounded(opened, MAX_MIB)?).into(),

@@ -7,6 +7,8 @@ use crate::control::requests::{
 };
 use crate::core::model::envelope::{self, Lagged, Line, Live, Request};
 use crate::core::model::{AttachAnswer, Event, Fault, MAX_LINE, Nothing, RpcError};
+use crate::os::daemon_lock::displaced_daemon;
+use crate::os::paths::Env;
 use futures_util::future::BoxFuture;
 use futures_util::{SinkExt, Stream, StreamExt, stream};
 use serde_json::Value;
@@ -70,6 +72,8 @@ impl From<CallError> for RpcError {
 pub struct Client {
     lines: Framed<UnixStream, LinesCodec>,
     last_id: u64,
+    /// What it calls itself, if not as the program does.
+    name: Option<String>,
 }
 
 /// What a listener hears.
@@ -94,10 +98,11 @@ impl Client {
         let stream = tokio::time::timeout(CONNECT_LIMIT, connect_patiently(path))
             .await
             .map_err(|_| CallError::NotRunning("it takes no connections".into()))??;
-        check_peer(&stream)?;
+        check_peer(&stream, path)?;
         Ok(Client {
             lines: Framed::new(stream, LinesCodec::new_with_max_length(MAX_LINE)),
             last_id: 0,
+            name: None,
         })
     }
 
@@ -146,6 +151,11 @@ impl Client {
         }
         whole.set_bytes(&bytes);
         Ok(whole)
+    }
+
+    /// Calls itself so from now on, for the audit.
+    pub fn call_itself(&mut self, name: String) {
+        self.name = Some(name);
     }
 
     /// Asks, and waits for the answer however long it takes.
@@ -201,7 +211,8 @@ impl Client {
 
     async fn request(&mut self, method: &str, params: Value) -> Result<u64, CallError> {
         self.last_id += 1;
-        let request = Request::new(self.last_id, method, params);
+        let mut request = Request::new(self.last_id, method, params);
+        request.via = self.name.clone().or(request.via);
         let line = serde_json::to_string(&request).map_err(unspeakable)?;
         if line.len() > MAX_LINE {
             return Err(CallError::Protocol(format!(
@@ -297,18 +308,27 @@ fn not_reached(path: &Path, error: &std::io::Error) -> CallError {
     }
 }
 
-/// A message goes to nobody else's daemon: in a shared directory anyone could listen under a known name.
-fn check_peer(stream: &UnixStream) -> Result<(), CallError> {
+/// A message goes to nobody else's daemon, nor to a process in a slot that has put its own socket in the daemon's place.
+fn check_peer(stream: &UnixStream, socket: &Path) -> Result<(), CallError> {
     let mine = rustix::process::geteuid().as_raw();
-    match stream.peer_cred() {
-        Ok(peer) if peer.uid() == mine => Ok(()),
-        Ok(peer) => Err(CallError::Protocol(format!(
+    let peer = stream.peer_cred().map_err(|error| {
+        CallError::Protocol(format!("cannot tell whose daemon this is: {error}"))
+    })?;
+    if peer.uid() != mine {
+        return Err(CallError::Protocol(format!(
             "the daemon at this socket belongs to another user (uid {})",
             peer.uid()
+        )));
+    }
+    let listener = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+    let displaced = listener.and_then(|pid| displaced_daemon(&Env::of_process(), socket, pid));
+    match (listener, displaced) {
+        (Some(listener), Some(daemon)) => Err(CallError::Protocol(format!(
+            "process {listener} listens at {} in place of the daemon, pid {daemon}: nothing was sent to it. The daemon takes \
+             its socket back within seconds; try again, and see what that process is",
+            socket.display()
         ))),
-        Err(error) => Err(CallError::Protocol(format!(
-            "cannot tell whose daemon this is: {error}"
-        ))),
+        _ => Ok(()),
     }
 }
 

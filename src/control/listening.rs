@@ -4,7 +4,7 @@ use super::dispatch::Dispatcher;
 use super::tails::Tails;
 use crate::control::requests::EventsParams;
 use crate::core::model::envelope::{self, Lagged, Line, Live, Request};
-use crate::core::model::{Event, RpcError, Select, What};
+use crate::core::model::{Event, EventKind, RpcError, Select};
 use crate::events::{self, Listener, Missed, SharedEvent, gap};
 use crate::os::outbox::{Outbox, OutboxGone};
 use serde_json::Value;
@@ -115,7 +115,7 @@ impl Listening<'_> {
             seq: self.position,
             time: chrono::Utc::now(),
             slot: Some(name.clone()),
-            what: What::Snapshot {
+            what: EventKind::Snapshot {
                 status: Box::new(slot.status()),
             },
         };
@@ -197,15 +197,18 @@ impl Listening<'_> {
     /// All that a program has written comes before its end, and after its start.
     async fn tell(&mut self, told: &SharedEvent) -> Result<(), OutboxGone> {
         let event = &told.event;
-        let is_end = matches!(event.what, What::Exit { .. } | What::Closed { .. });
+        let is_end = matches!(
+            event.what,
+            EventKind::Exit { .. } | EventKind::Closed { .. }
+        );
         if let Some(name) = event.slot.as_ref().filter(|_| is_end) {
             self.catch_up(name).await?;
         }
         self.position = event.seq;
         self.answers.send(told.line()).await?;
         match (&event.slot, &event.what) {
-            (Some(name), What::Closed { .. }) => self.tails.forget(name),
-            (Some(name), What::Spawned { .. }) => self.catch_up(name).await?,
+            (Some(name), EventKind::Closed { .. }) => self.tails.forget(name),
+            (Some(name), EventKind::Spawned { .. }) => self.catch_up(name).await?,
             _ => {}
         }
         Ok(())

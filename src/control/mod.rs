@@ -4,16 +4,20 @@
 //! and the table of them; `permission`, `scope`, `kinds` and `schema` are pure and go by that table. `dispatch` knows slots only by
 //! their handles, and `execute` runs a file of tasks as a client.
 
+mod allowances;
 pub mod attach;
 pub mod client;
 pub mod dispatch;
 pub mod execute;
+mod heavy;
 pub mod identity;
 pub mod kinds;
 mod listening;
 pub mod permission;
 mod places;
 mod refusals;
+mod remote;
+mod request_lines;
 pub mod requests;
 mod reserve;
 mod schema;

@@ -3,7 +3,7 @@
 
 use super::dispatch::Dispatcher;
 use super::places::ConnectionSource;
-use crate::core::model::What;
+use crate::core::model::EventKind;
 use crate::slot::SlotCommand;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -95,7 +95,9 @@ impl Refusals {
         };
         if let Some(slot) = slot {
             // A slot that is gone has no log.
-            let _ = slot.send(SlotCommand::Note(What::Warning { text })).await;
+            let _ = slot
+                .send(SlotCommand::Note(EventKind::Warning { text }))
+                .await;
         }
     }
 

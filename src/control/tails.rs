@@ -1,7 +1,7 @@
 //! The output of slots for a listener who wants it: what there is first, then what comes.
 
 use super::dispatch::Dispatcher;
-use crate::core::model::{Event, What};
+use crate::core::model::{Event, EventKind};
 use crate::slot::{OutputPart, SlotCommand, SlotHandle, TerminalRequest, WantedOutput};
 use chrono::Utc;
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ impl Tails {
                     seq,
                     time: Utc::now(),
                     slot: Some(name.to_owned()),
-                    what: What::Data {
+                    what: EventKind::Data {
                         text: String::from_utf8_lossy(&part.bytes).into_owned(),
                         start: part.start,
                         dropped_bytes: dropped,

@@ -1,5 +1,6 @@
 //! What a session has written, for the requests that show it.
 
+use super::requests::Call;
 use crate::core::model::{Fault, RpcError};
 use crate::core::terminal::plain;
 use crate::core::text::excerpt::head_and_tail;
@@ -22,31 +23,61 @@ pub(super) async fn request<T>(
         .await
 }
 
-pub(super) async fn part(slot: &SlotHandle, wanted: WantedOutput) -> Result<OutputPart, RpcError> {
+/// Bytes in memory for a part that fits into an answer: itself, its text, and the answer, in which a byte may take six.
+const PART: usize = 8 << 20;
+/// Bytes in memory for each byte of a longer one, until it has been searched or shortened: itself, its text, which may be three
+/// times as long if it is not UTF-8, and its text without secrets.
+const OF_EACH: usize = 6;
+
+/// A part of the output, when there is memory for it.
+pub(super) async fn part(
+    call: Call<'_>,
+    slot: &SlotHandle,
+    wanted: WantedOutput,
+) -> Result<OutputPart, RpcError> {
+    let bytes = match wanted {
+        WantedOutput::Range(..) | WantedOutput::LastLines(_) => PART,
+        WantedOutput::Whole(..) | WantedOutput::Unread => {
+            let kept = extent(slot).await?;
+            let kept = usize::try_from(kept.total - kept.start).unwrap_or(usize::MAX);
+            kept.saturating_mul(OF_EACH).max(PART)
+        }
+    };
+    call.hold(bytes).await?;
+    request(slot, |reply| TerminalRequest::Output { wanted, reply }).await
+}
+
+/// From where up to where output is kept.
+pub(super) async fn extent(slot: &SlotHandle) -> Result<OutputPart, RpcError> {
+    let wanted = WantedOutput::Range(0, 0);
     request(slot, |reply| TerminalRequest::Output { wanted, reply }).await
 }
 
 /// All that was written in this range, as plain text, and whether some of it is missing.
 pub(super) async fn written(
+    call: Call<'_>,
     slot: &SlotHandle,
     range: Option<(u64, u64)>,
 ) -> Result<(String, bool), RpcError> {
     let Some((from, to)) = range else {
         return Ok((String::new(), false));
     };
-    let part = part(slot, WantedOutput::Whole(from, to)).await?;
-    shortened(part, false, MOST_CHARACTERS).await
+    let part = part(call, slot, WantedOutput::Whole(from, to)).await?;
+    shortened(call, part, false, MOST_CHARACTERS).await
 }
 
 /// The head and the tail of a part as text, of at most so many characters, and whether something is missing.
 pub(super) async fn shortened(
+    call: Call<'_>,
     part: OutputPart,
     raw: bool,
     most: usize,
 ) -> Result<(String, bool), RpcError> {
     let missing = part.dropped > 0;
     let is_short = part.bytes.len() <= SHORT;
+    let held = call.held();
     let shorten = move || {
+        let _held = held;
         let text = match raw {
             true => String::from_utf8_lossy(&part.bytes).into_owned(),
             false => plain(&part.bytes),

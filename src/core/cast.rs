@@ -1,6 +1,6 @@
-//! The asciicast format: what the shim writes (v2) and what replay reads (v2 and v3).
+//! The asciicast format: the shim writes v2, replay reads v2 and v3.
 //!
-//! Reading goes line by line, so a recording of any length takes the memory of one event.
+//! The reader works line by line, so a recording of any length needs only the memory of one event.
 
 use crate::core::terminal::At;
 use crate::core::text::hex;
@@ -8,11 +8,11 @@ use serde_json::Value;
 use std::io::{BufRead, Read};
 use std::time::Duration;
 
-/// Longest line that is read. The shim writes at most some 64 KB of output as one event; the escapes
-/// of JSON make that six times as long at worst.
+/// The longest line that is read. The shim writes at most about 64 KB of output as one event; JSON escapes make that at most six
+/// times as long.
 const MAX_LINE: u64 = 4 * 1024 * 1024;
 
-/// An event of our own; see [`exact_line`].
+/// missiond's own event kind; see [`exact_line`].
 const EXACT: &str = "b";
 
 /// The first line of a recording.
@@ -21,16 +21,16 @@ pub struct Header {
     pub version: u64,
     pub cols: usize,
     pub rows: usize,
-    /// When it began, in seconds since 1970, where the recording tells.
+    /// When it began, in seconds since 1970, if the recording has it.
     pub timestamp: Option<u64>,
 }
 
-/// Something that happened at a recorded time.
+/// An event at a recorded time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CastEvent {
     pub at: At,
     pub what: CastKind,
-    /// The bytes that the program wrote, where the text of an output is not what they are.
+    /// The bytes that the program wrote, if they differ from the text of an output.
     pub exact: Option<Vec<u8>>,
 }
 
@@ -48,7 +48,7 @@ pub enum CastKind {
 }
 
 impl CastEvent {
-    /// What the program wrote, byte for byte; nothing, where it is no output.
+    /// The program's output, byte for byte; empty if the event is not an output.
     pub fn written(&self) -> &[u8] {
         match (&self.exact, &self.what) {
             (Some(bytes), _) => bytes,
@@ -57,13 +57,13 @@ impl CastEvent {
         }
     }
 
-    /// Before it, a rotation has drawn the screen as it was; the program did not write that.
+    /// A rotation wrote the screen before this event; the program did not write that.
     pub fn is_continuation(&self) -> bool {
         matches!(&self.what, CastKind::Marker(text) if text.starts_with("continues "))
     }
 }
 
-/// A recording that can't be read on.
+/// Why a recording can't be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum BrokenCast {
     #[error("line {line}: {why}")]
@@ -80,9 +80,9 @@ pub struct Recording<R> {
     line: u64,
     /// Bytes read so far.
     position: u64,
-    /// The time of the last event, from which v3 counts.
+    /// The time of the last event, which v3 times are relative to.
     last: At,
-    /// The bytes of the output that follows, at this time: what was torn off is not that of a later one.
+    /// The exact bytes of the next output, with its time: bytes whose output was torn off do not belong to a later one.
     exact: Option<(At, Vec<u8>)>,
 }
 
@@ -102,16 +102,28 @@ impl<R: BufRead> Recording<R> {
         })
     }
 
+    /// Continues with another input, which begins with the line at byte `position` of a v2 recording.
+    pub fn go_on_at<S: BufRead>(self, input: S, position: u64) -> Recording<S> {
+        Recording {
+            header: self.header,
+            input,
+            line: 0,
+            position,
+            last: At::ZERO,
+            exact: None,
+        }
+    }
+
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// How far it has been read, in bytes; about, where some of them are no text.
+    /// The number of bytes read; approximate if some of them are not text.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// The next event; lines of kinds that are not known are skipped.
+    /// The next event; unknown kinds of lines are skipped.
     fn next_event(&mut self) -> Result<Option<CastEvent>, BrokenCast> {
         loop {
             self.line += 1;
@@ -170,7 +182,7 @@ impl<R: BufRead> Iterator for Recording<R> {
 }
 
 impl CastKind {
-    /// The shim notes each program that it starts.
+    /// Whether this is the shim's marker for the start of a program.
     pub fn begins_a_run(&self) -> bool {
         matches!(self, CastKind::Marker(text) if text.starts_with("start "))
     }
@@ -253,14 +265,14 @@ fn parse_marker(text: &str) -> CastKind {
 
 /// The header line of a new v2 recording.
 pub fn header_line(cols: usize, rows: usize, unix_timestamp: u64, title: &str) -> String {
-    // Written out, since what is torn is recognised by how it begins.
+    // Formatted by hand, because a torn line is recognised by its beginning.
     format!(
         "{{\"version\": 2, \"width\": {cols}, \"height\": {rows}, \"timestamp\": {unix_timestamp}, \"title\": {}}}\n",
         Value::from(title)
     )
 }
 
-/// The line before an output that is not all UTF-8: its bytes. Players pass over what they don't know.
+/// The line before an output that is not valid UTF-8: its bytes. Players skip unknown events.
 pub fn exact_line(at: At, bytes: &[u8]) -> String {
     event_line(at, 'b', &hex::encode(bytes))
 }
@@ -348,7 +360,7 @@ mod tests {
         let found = events(&format!("{header}{exact}{text}"));
         let written: Vec<&[u8]> = found.iter().flatten().map(CastEvent::written).collect();
         assert_eq!(written, [&b"a\xff"[..], b"b"]);
-        // The output of the bytes was torn off, and another one follows.
+        // The output of these bytes was torn off, and another one follows.
         let torn = format!("{header}{exact}{}", event_line(second, 'o', "b"));
         assert_eq!(events(&torn), [Ok(output(2000, "b"))]);
         let garbage = format!("{header}{}", event_line(first, 'b', "xyz"));

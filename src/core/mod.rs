@@ -1,10 +1,12 @@
-//! The pure core: values in, values out. It names no file system, no clock, no process and no runtime, so that every session
-//! can be replayed and every behaviour be tested without a machine around it. `tests/tidy.rs` holds it to that.
+//! The pure core: values in, values out. It uses no file system, no clock, no process and no runtime, so that every session can
+//! be replayed and every behaviour tested without a machine around it. `tests/tidy.rs` enforces that.
 //!
-//! From below to above: [`text`] and [`terminal`], [`cast`] (the format of recordings), [`claude`] (all that is known of
-//! Claude Code), [`settings`] (what people configure), [`policy`], [`model`] (what the daemon and its clients tell each
-//! other), [`machine`] (a slot's behaviour) and [`queue`] (which task goes to which slot).
+//! From bottom to top: [`text`] and [`terminal`], [`cast`] (the format of recordings), [`claude`] (everything known about Claude
+//! Code), [`settings`] (what users configure), [`policy`], [`model`] (the types of the control socket), [`machine`] (a slot's
+//! behaviour), [`alerts`] (what a person is called for), [`queue`] (which task goes to which slot) and [`timeline`] (looking
+//! back).
 
+pub mod alerts;
 pub mod cast;
 pub mod claude;
 pub mod machine;
@@ -14,3 +16,4 @@ pub mod queue;
 pub mod settings;
 pub mod terminal;
 pub mod text;
+pub mod timeline;

@@ -1,5 +1,4 @@
-//! Which task goes to which slot, and what becomes of it. Pure: time and what the slots do come in, what is to be
-//! done comes out.
+//! Which task goes to which slot, and its result. Pure: the time and the states of the slots come in, the effects come out.
 
 use crate::core::model::{Fault, RpcError, TaskState, TaskStatus};
 use crate::core::text::diagnostic::nearest;
@@ -14,17 +13,17 @@ pub mod plan;
 #[cfg(test)]
 mod tests;
 
-/// Tasks that may wait for a slot: more is a loop, not a plan.
+/// The most waiting tasks: more is a loop, not a plan.
 pub const MAX_WAITING: usize = 256;
-/// Bytes of the texts that wait: together with the answers that are kept, what the daemon holds in memory.
+/// The most bytes of waiting texts: together with the kept answers, this bounds the daemon's memory.
 pub const MAX_WAITING_BYTES: usize = 32 << 20;
-/// Ended tasks that are kept for those who ask later; the oldest go first.
+/// Ended tasks that are kept for later requests; the oldest are dropped first.
 pub const MAX_ENDED: usize = 256;
-/// The longest answer that is kept whole; one that is longer ends in a mark.
+/// The longest answer that is kept whole; a longer one is cut, with a mark at its end.
 pub const MAX_ANSWER: usize = 512 << 10;
 /// More attempts than this are a loop.
 pub const MAX_RETRIES: u32 = 100;
-/// A slot that looked free and would not take a task is left alone for this long.
+/// A slot that looked free and refused a task gets no task for this long.
 const REST: TimeDelta = TimeDelta::seconds(5);
 
 /// A slot, as far as the queue needs to know it.
@@ -40,11 +39,11 @@ pub struct SlotView {
     pub task: Option<String>,
     /// It asks something that no rule answers.
     pub needs_person: bool,
-    /// The slot is no longer in the config: it may finish its task, and it gets no new one.
+    /// The slot is no longer in the config: it may finish its task, but gets no new one.
     pub is_removed: bool,
 }
 
-/// A task as it is submitted.
+/// A submitted task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {
     pub id: String,
@@ -56,16 +55,16 @@ pub struct NewTask {
     pub timeout_ms: Option<u64>,
 }
 
-/// What became of a task that a slot had.
+/// The result of a task that a slot had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Answered {
         text: Option<String>,
         session_id: Option<String>,
     },
-    /// The slot did not take it, for certain.
+    /// The slot certainly did not accept it.
     Untouched(String),
-    /// The slot ended while it was at work on it, or nothing of it is found after the daemon was away.
+    /// The slot ended while it worked on it, or no trace of it is found after the daemon was away.
     CutOff(String),
     Failed(String),
     Cancelled(String),
@@ -73,13 +72,13 @@ pub enum Outcome {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Write it down before anything that follows is done.
+    /// Write it to disk before any later effect.
     Save(Arc<TaskStatus>),
-    /// Forget it.
+    /// Remove it from disk.
     Remove(String),
     /// Give it to its slot.
     Give(Arc<TaskStatus>),
-    /// Find out what became of it while the daemon was away.
+    /// Find out its result while the daemon was away.
     LookFor(Arc<TaskStatus>),
     /// Take it back from its slot.
     TakeBack(String),
@@ -87,20 +86,20 @@ pub enum Effect {
 
 #[derive(Debug, Default)]
 pub struct Queue {
-    /// By their order of submission.
+    /// In the order of submission.
     tasks: BTreeMap<u64, Arc<TaskStatus>>,
     slots: Vec<SlotView>,
-    /// Slots that are left alone until then.
+    /// Slots that get no task until then.
     resting: BTreeMap<String, DateTime<Utc>>,
-    /// Those that were taken back because their time was over.
+    /// Tasks that were taken back because their time was over.
     late: BTreeSet<String>,
-    /// Nothing is given out any more.
+    /// No more tasks are given out.
     closed: bool,
     effects: Vec<Effect>,
 }
 
 impl Queue {
-    /// The queue as the last daemon left it. What a slot had then is looked for.
+    /// Restores the queue of the last daemon. The tasks that slots had then are looked up.
     pub fn restore(tasks: impl IntoIterator<Item = TaskStatus>) -> (Queue, Vec<Effect>) {
         let tasks = tasks.into_iter().map(|task| (task.seq, Arc::new(task)));
         let queue = Queue {
@@ -119,7 +118,7 @@ impl Queue {
         self.tasks.values()
     }
 
-    /// Takes a task, or says why not.
+    /// Accepts a task, or returns why not.
     pub fn submit(
         &mut self,
         new: NewTask,
@@ -156,20 +155,20 @@ impl Queue {
         Ok((task.clone(), vec![Effect::Save(task)]))
     }
 
-    /// A task that could not be written down was never taken.
+    /// A task that could not be written to disk was never accepted.
     pub fn unsubmit(&mut self, id: &str) {
         self.tasks.retain(|_, task| task.id != id);
     }
 
-    /// The slots as they are now.
+    /// Takes the current states of the slots.
     pub fn see(&mut self, slots: Vec<SlotView>, now: DateTime<Utc>) -> Vec<Effect> {
         self.slots = slots;
-        self.fail_the_homeless(now);
+        self.fail_unreachable(now);
         self.note_questions();
         self.advance(now)
     }
 
-    /// Gives out what can be given out.
+    /// Gives out the tasks that can run.
     pub fn advance(&mut self, now: DateTime<Utc>) -> Vec<Effect> {
         self.take_back_the_late(now);
         self.resting.retain(|_, until| *until > now);
@@ -194,7 +193,7 @@ impl Queue {
         std::mem::take(&mut self.effects)
     }
 
-    /// A slot is done with a task, one way or another.
+    /// A slot has finished a task, with any result.
     pub fn ended(&mut self, id: &str, outcome: Outcome, now: DateTime<Utc>) -> Vec<Effect> {
         let Some(seq) = self.seq_of(id) else {
             return Vec::new();
@@ -225,7 +224,7 @@ impl Queue {
         self.advance(now)
     }
 
-    /// Ends a task that waits, and takes back one that a slot has.
+    /// Ends a waiting task, and takes back one that a slot has.
     pub fn cancel(&mut self, id: &str, now: DateTime<Utc>) -> Result<Vec<Effect>, RpcError> {
         let unknown = || unknown_task(id, self.tasks.values().map(|task| task.id.as_str()));
         let seq = self.seq_of(id).ok_or_else(unknown)?;
@@ -245,7 +244,7 @@ impl Queue {
         Ok(self.advance(now))
     }
 
-    /// Gives out nothing from now on: the slots are about to be ended.
+    /// Gives out no more tasks: the slots are about to end.
     pub fn close(&mut self) {
         self.closed = true;
     }
@@ -256,7 +255,7 @@ impl Queue {
         self.resting.values().copied().chain(late).min()
     }
 
-    /// When a task that a slot has is taken back.
+    /// When a task is taken back from its slot.
     fn deadline(&self, task: &TaskStatus) -> Option<DateTime<Utc>> {
         let may_be_late = task.state.is_under_way() && !self.late.contains(&task.id);
         let limit = i64::try_from(task.timeout_ms.filter(|_| may_be_late)?).ok()?;
@@ -349,8 +348,8 @@ impl Queue {
         under_way.filter_map(|task| task.slot.clone()).collect()
     }
 
-    /// A task whose slot or role has left the config has nobody to wait for.
-    fn fail_the_homeless(&mut self, now: DateTime<Utc>) {
+    /// A task whose slot or role has left the config fails: it would wait for ever.
+    fn fail_unreachable(&mut self, now: DateTime<Utc>) {
         for seq in self.seqs(|task| task.state == TaskState::Queued) {
             let to = self.tasks[&seq].to.clone();
             if self.addressed(&to).next().is_none() {
@@ -360,7 +359,7 @@ impl Queue {
         }
     }
 
-    /// Whether a task needs a person is seen at its slot.
+    /// Copies from each slot whether its task needs a person.
     fn note_questions(&mut self) {
         for seq in self.seqs(|task| task.state.is_under_way()) {
             let task = &self.tasks[&seq];
@@ -392,7 +391,7 @@ impl Queue {
         self.effects.extend(task.map(Effect::Give));
     }
 
-    /// Back to its place in the queue; the slot that did not want it gets nothing for a while.
+    /// Puts it back to its place in the queue; the slot that refused it gets nothing for a while.
     fn put_back(&mut self, seq: u64, why: String, now: DateTime<Utc>) {
         if let Some(slot) = self.tasks[&seq].slot.clone() {
             self.resting.insert(slot, now + REST);
@@ -443,7 +442,7 @@ impl Queue {
         }
     }
 
-    /// Changes a task and has it written down.
+    /// Changes a task and saves it.
     fn change(&mut self, seq: u64, edit: impl FnOnce(&mut TaskStatus)) -> Option<Arc<TaskStatus>> {
         let task = self.tasks.get_mut(&seq)?;
         edit(Arc::make_mut(task));
@@ -468,7 +467,7 @@ fn too_late(task: &TaskStatus) -> String {
     format!("not done within {limit}; its turn was interrupted")
 }
 
-/// Whether a name that is known is used for the same task once more.
+/// Whether a known name is used again for the same task.
 fn same_task(known: &TaskStatus, new: &NewTask) -> Result<(), RpcError> {
     if (&known.to, &known.text, &known.by) == (&new.to, &new.text, &new.by) {
         return Ok(());
@@ -493,7 +492,7 @@ pub fn unknown_task<'a>(id: &str, known: impl Iterator<Item = &'a str>) -> RpcEr
         .next(format!("{}{next}", meant.unwrap_or_default()))
 }
 
-/// The answer with its end cut off where it is too long to keep.
+/// The answer, cut if it is too long to keep.
 fn bounded(text: String) -> String {
     if text.len() <= MAX_ANSWER {
         return text;

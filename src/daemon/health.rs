@@ -3,9 +3,10 @@
 //! and in the status meanwhile.
 
 use super::Slots;
-use crate::core::model::{Ailment, Condition, SlotStatus, What};
+use crate::core::model::{Ailment, Condition, EventKind, SlotStatus};
 use crate::os::process_stat::Stat;
 use crate::os::{blocking, headroom};
+use crate::push::Failing;
 use crate::slot::{SlotCommand, SlotContext};
 use chrono::{DateTime, Local, Utc};
 use std::collections::BTreeMap;
@@ -36,6 +37,7 @@ enum Trouble {
     Audit,
     Clock,
     Files,
+    Notify(&'static str),
     Stopped(String),
 }
 
@@ -62,11 +64,13 @@ pub(super) type Ailments = watch::Receiver<Vec<Ailment>>;
 pub(super) fn start(
     context: Arc<SlotContext>,
     slots: watch::Receiver<Slots>,
+    unsent: watch::Receiver<Failing>,
 ) -> (JoinHandle<()>, Ailments) {
     let (told, ailments) = watch::channel(Vec::new());
     let mut health = Health {
         context,
         slots,
+        unsent,
         told,
         known: Troubles::new(),
         since: BTreeMap::new(),
@@ -106,6 +110,7 @@ fn stopped_in_words(pid: Option<u32>, shim_pid: Option<u32>) -> Option<Words> {
 struct Health {
     context: Arc<SlotContext>,
     slots: watch::Receiver<Slots>,
+    unsent: watch::Receiver<Failing>,
     told: watch::Sender<Vec<Ailment>>,
     known: Troubles,
     since: BTreeMap<Trouble, DateTime<Utc>>,
@@ -135,6 +140,9 @@ impl Health {
         troubles.extend(audit.map(|error| (Trouble::Audit, audit_fails(&error))));
         let set_back = self.clock.look(SystemTime::now(), Instant::now());
         troubles.extend(set_back.map(|text| (Trouble::Clock, text)));
+        let unsent = self.unsent.borrow().clone().into_iter();
+        let words = |text: String| Words::new(text, "try it: missiond notify test");
+        troubles.extend(unsent.map(|(part, text)| (Trouble::Notify(part), words(text))));
         self.tell(troubles, &slots).await;
     }
 
@@ -164,7 +172,7 @@ impl Health {
     }
 
     async fn warn(&self, trouble: &Trouble, text: String, slots: &Slots) {
-        let what = What::Warning { text };
+        let what = EventKind::Warning { text };
         match trouble {
             Trouble::Stopped(name) => {
                 let Some(slot) = slots.get(name) else { return };
@@ -173,7 +181,7 @@ impl Health {
                 let _ = tokio::time::timeout(LONGEST, told).await;
             }
             _ => {
-                if let What::Warning { text } = &what {
+                if let EventKind::Warning { text } = &what {
                     tracing::warn!("{text}");
                 }
                 self.context.bus.publish(None, what);
@@ -196,6 +204,7 @@ impl Trouble {
             Trouble::Audit => Some(Condition::AuditUnwritable),
             Trouble::Clock => Some(Condition::ClockSetBack),
             Trouble::Files => Some(Condition::FewDescriptors),
+            Trouble::Notify(_) => Some(Condition::NotifyFails),
             Trouble::Stopped(_) => None,
         }
     }
@@ -212,6 +221,7 @@ impl Trouble {
             Trouble::Audit => "the audit is written again".to_owned(),
             Trouble::Clock => "the clock has passed the time from which it was set back".to_owned(),
             Trouble::Files => "there are file descriptors again".to_owned(),
+            Trouble::Notify(part) => format!("[notify] {part}: it works again"),
             Trouble::Stopped(_) => {
                 "neither its program nor its shim is stopped any more".to_owned()
             }
@@ -314,7 +324,8 @@ impl WallClock {
         }
         self.set_back = self.set_back.filter(|(_, from)| *from > time);
         let (by, from) = self.set_back?;
-        let by = humantime::format_duration(Duration::from_secs(by.as_secs()));
+        let rounded = by + Duration::from_millis(500);
+        let by = humantime::format_duration(Duration::from_secs(rounded.as_secs()));
         let from: DateTime<Local> = from.into();
         let text = format!(
             "the clock was set back by {by}: until {} times come a second time in logs and events, whose positions go on",
@@ -342,7 +353,11 @@ mod tests {
         assert_eq!(clock.look(time + after(900), at + after(6)), None);
         assert_eq!(clock.look(time + after(5000), at + after(8)), None);
 
-        let told = clock.look(time + after(1402), at + after(10)).unwrap();
+        // By an hour, but for what the two clocks differ by when they are read.
+        let read_late = Duration::from_millis(1);
+        let told = clock
+            .look(time + after(1402) + read_late, at + after(10))
+            .unwrap();
         assert!(told.text.contains("set back by 1h:"), "{told}");
         let told = clock.look(time + after(4400), at + after(3008)).unwrap();
         assert!(told.text.contains("set back by 1h:"), "{told}");

@@ -1,55 +1,10 @@
-//! Who holds a daemon's lock, written into the file of the lock for whoever finds it taken.
+//! The configs of the user's daemons, and what those daemons write.
 
 use crate::config;
+use crate::os::daemon_lock::Holder;
 use crate::os::paths::Env;
-use serde::{Deserialize, Serialize};
-use std::fs::{File, TryLockError};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
-
-/// Far more than two paths and a number need.
-const MAX_BYTES: u64 = 16 * 1024;
-
-/// A daemon, as its lock file names it. The text stays behind when a daemon is killed: only the lock itself says
-/// whether it lives, and only its answer says who it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    pub pid: u32,
-    pub socket: PathBuf,
-    pub config: PathBuf,
-}
-
-impl Holder {
-    pub(super) fn this_process(socket: &Path, config: &Path) -> Holder {
-        Holder {
-            pid: std::process::id(),
-            socket: socket.to_owned(),
-            config: config.to_owned(),
-        }
-    }
-
-    /// The daemon that has this lock now.
-    pub fn living(lock: &Path) -> Option<Holder> {
-        let file = File::open(lock).ok()?;
-        let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-        Holder::read(lock).filter(|_| is_held)
-    }
-
-    pub(super) fn write(&self, mut lock: &File) -> io::Result<()> {
-        lock.set_len(0)?;
-        let text = serde_json::to_string(self).map_err(io::Error::other)?;
-        writeln!(lock, "{text}")
-    }
-
-    /// The last daemon that had this lock, if it said so.
-    pub fn read(lock: &Path) -> Option<Holder> {
-        let mut text = String::new();
-        let file = File::open(lock).ok()?;
-        file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
-        serde_json::from_str(&text).ok()
-    }
-}
 
 /// The configs of all daemons of this user, those that run and those that have run, and when each was last written.
 pub type Configs = Vec<(PathBuf, Option<SystemTime>)>;
@@ -76,28 +31,4 @@ pub fn files_of(configs: &Configs) -> Vec<PathBuf> {
         Err(_) => vec![config.clone()],
     };
     configs.iter().flat_map(files).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lock_names_its_last_holder_and_no_other() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("m.lock");
-        assert_eq!(Holder::read(&path), None);
-        let lock = crate::os::files::append(&path).unwrap();
-        let holder = |name: &str| Holder {
-            pid: 7,
-            socket: dir.path().join("m.sock"),
-            config: dir.path().join(name),
-        };
-        for name in ["a-long-name-of-a-config.toml", "b.toml"] {
-            holder(name).write(&lock).unwrap();
-            assert_eq!(Holder::read(&path), Some(holder(name)));
-        }
-        std::fs::write(&path, "garbage").unwrap();
-        assert_eq!(Holder::read(&path), None);
-    }
 }

@@ -1,7 +1,7 @@
 //! The process that a daemon runs in: its own, or that of another program.
 
 use super::{DaemonError, DaemonHandle, OwnPolicy};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
@@ -9,13 +9,13 @@ use tokio::sync::oneshot;
 #[derive(Debug)]
 pub struct Host {
     /// The missiond program, for shims and hooks.
-    pub(super) program: PathBuf,
+    program: PathBuf,
     /// Whether the process is the daemon's own: its signals and its service manager are the daemon's concern.
-    pub(super) is_own: bool,
+    is_own: bool,
     /// Told when everything stands.
-    pub(super) ready: Option<oneshot::Sender<DaemonHandle>>,
+    ready: Option<oneshot::Sender<DaemonHandle>>,
     /// A policy of the other program.
-    pub(super) own_policy: Option<OwnPolicy>,
+    own_policy: Option<OwnPolicy>,
 }
 
 impl Host {
@@ -42,6 +42,28 @@ impl Host {
             is_own: false,
             ready: Some(ready),
             own_policy,
+        }
+    }
+
+    /// The missiond program, for shims and hooks.
+    pub(super) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Whether the process is the daemon's own.
+    pub(super) fn is_own(&self) -> bool {
+        self.is_own
+    }
+
+    pub(super) fn take_policy(&mut self) -> Option<OwnPolicy> {
+        self.own_policy.take()
+    }
+
+    /// Everything stands.
+    pub(super) fn is_ready(&mut self, handle: DaemonHandle) {
+        if let Some(ready) = self.ready.take() {
+            // A program that no longer waits for it is ending.
+            let _ = ready.send(handle);
         }
     }
 

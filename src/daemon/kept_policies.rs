@@ -6,7 +6,6 @@ use crate::os::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -44,11 +43,11 @@ pub(super) fn save(state: &Path, texts: Texts) -> io::Result<()> {
         let most = format!("together they are longer than {MAX_MIB} MiB");
         return Err(io::Error::other(most));
     }
-    files::replace(&file(state), &text)
+    files::save(&file(state), &text)
 }
 
 pub(super) fn load(state: &Path) -> io::Result<Texts> {
-    let text = files::bounded(File::open(file(state))?, MAX_MIB)?;
+    let text = files::bounded(files::open(&file(state))?, MAX_MIB)?;
     let kept: KeptTexts = serde_json::from_slice(&text).map_err(io::Error::other)?;
     match digest(&kept.texts)? == kept.sha256 {
         true => Ok(kept.texts),

@@ -1,7 +1,7 @@
 //! The daemon: starts the slots, keeps name -> handle, hears signals and orders, ends everything in order. What a
 //! slot shows and does is the slot's own: nothing here reads a screen or presses a key.
 
-pub mod alerts;
+mod alerts;
 mod error;
 mod health;
 mod holder;
@@ -20,13 +20,14 @@ mod sessions;
 mod slot_task;
 pub mod tasks;
 
+pub use crate::os::daemon_lock::Holder;
 pub use error::DaemonError;
 pub use health::stopped;
-pub use holder::{Holder, configs, files_of};
+pub use holder::{configs, files_of};
 pub use host::Host;
 pub use rules::{OwnPolicy, PoliciesInForce, PolicyInForce, Rules};
 pub(crate) use runtime_dir::{check_log_directory, check_socket_directory};
-pub use serving::Serving;
+pub use serving::{RemoteAnswer, Serving};
 pub use sessions::{Gone, end_for, is_of_owner};
 
 use crate::audit::{self, Audit};
@@ -35,18 +36,17 @@ use crate::core::model::{
     Ailment, Always, Fault, Nothing, Pong, ReloadAnswer, RpcError, SpawnParams,
 };
 use crate::core::settings::{NotifyConfig, SlotConfig};
-use crate::daemon::alerts as notify;
 use crate::daemon::tasks::store::{Left, Store};
 use crate::daemon::tasks::{TasksHandle, keeper};
 use crate::events::Bus;
-use crate::once::OnceRequests;
 use crate::os::orphans::Shims;
 use crate::os::paths::{self, Env};
 use crate::os::pause::{self, Moment};
 use crate::os::usage::Meter;
-use crate::os::worktree;
 use crate::shim;
+use crate::slot::once::OnceRequests;
 use crate::slot::{self, SlotCommand, SlotContext, SlotHandle};
+use alerts::AlertsHandle;
 use health::Ailments;
 use host::{HostSignals, Wish};
 use places::PlaceKeeper;
@@ -129,6 +129,7 @@ pub struct DaemonHandle {
     /// The process that is nothing but this daemon.
     own_process: Option<i32>,
     pub tasks: TasksHandle,
+    alerts: AlertsHandle,
     slots: watch::Receiver<Slots>,
     policies: watch::Receiver<Policies>,
     gone: watch::Receiver<GoneOnes>,
@@ -142,6 +143,11 @@ pub struct DaemonHandle {
 impl DaemonHandle {
     pub fn bus(&self) -> &Bus {
         &self.context.bus
+    }
+
+    /// What calls people.
+    pub fn alerts(&self) -> &AlertsHandle {
+        &self.alerts
     }
 
     /// The requests that are done once.
@@ -239,35 +245,34 @@ pub async fn run<S: Serving>(
     pause::at(Moment::Bound).await;
     let mut signals = host.signals()?;
     let context = Arc::new(context(&config, env, &runtime_dir, &host)?);
-    let reaper = host.is_own.then(|| orphans::adopt(context.shims.clone()));
+    let reaper = host.is_own().then(|| orphans::adopt(context.shims.clone()));
     let reaper = reaper.transpose()?;
-    let rules = Rules::new(&config, &context).beside(host.own_policy.take());
+    let rules = Rules::new(&config, &context).beside(host.take_policy());
     let living = removed::living_shims(&context).await?;
     orphans::check_outside(&context, &living)?;
     let (store, left) = task_store(&context)?;
     let (orders, queue) = mpsc::channel(MAX_ORDERS);
     let mut daemon = Daemon::new(config, rules, context, orders);
     let bus = daemon.context.bus.clone();
-    let notifier = notify::start(
-        bus.clone(),
+    let (notifier, alerts) = alerts::start(
+        &daemon.context,
         daemon.notify.subscribe(),
-        &daemon.context.socket,
+        daemon.published.subscribe(),
     );
     daemon.bring_up(living).await?;
     let slots = daemon.published.subscribe();
     let (tasks, keeper) = keeper::start(store, left, slots, bus.clone());
-    let (health, ailments) = health::start(daemon.context.clone(), daemon.published.subscribe());
-    let handle = daemon.handle(&tasks, ailments, host.is_own);
+    let slots = daemon.published.subscribe();
+    let (health, ailments) = health::start(daemon.context.clone(), slots, alerts.failing());
+    let handle = daemon.handle(&tasks, alerts.clone(), ailments, host.is_own());
     let server = serve(handle.clone(), runtime_dir.take_listener());
     let listeners = server.as_ref().map(Serving::listeners);
+    alerts.answer_by(server.as_ref().map(Serving::answers));
     let mut ground = PlaceKeeper::new(runtime_dir, &daemon.context, listeners);
-    daemon.announce(host.is_own);
-    if let Some(ready) = host.ready {
-        // A program that no longer waits for it is ending.
-        let _ = ready.send(handle);
-    }
+    daemon.announce(host.is_own());
+    host.is_ready(handle);
     let keep = daemon.serve_orders(queue, &mut signals, &mut ground).await;
-    if host.is_own {
+    if host.is_own() {
         service::stopping();
     }
     if keep {
@@ -340,11 +345,18 @@ impl Daemon {
     }
 
     /// What everybody else has of it.
-    fn handle(&self, tasks: &TasksHandle, health: Ailments, is_own: bool) -> DaemonHandle {
+    fn handle(
+        &self,
+        tasks: &TasksHandle,
+        alerts: AlertsHandle,
+        health: Ailments,
+        is_own: bool,
+    ) -> DaemonHandle {
         DaemonHandle {
             context: self.context.clone(),
             own_process: is_own.then(|| std::process::id().cast_signed()),
             tasks: tasks.clone(),
+            alerts,
             slots: self.published.subscribe(),
             policies: self.in_force.subscribe(),
             gone: self.gone.subscribe(),
@@ -395,7 +407,7 @@ fn context(
         .map_err(|(place, error)| DaemonError::place(place.display().to_string(), error))?;
     Ok(SlotContext {
         worktrees,
-        program: host.program.clone(),
+        program: host.program().to_owned(),
         socket: runtime_dir.socket().to_owned(),
         environment: crate::launch::process_environment(),
         logs,
@@ -443,16 +455,8 @@ impl Daemon {
         self.kept.insert(name, kept);
     }
 
-    /// The slot's settings with its worktree, where it has one, for its directory.
     fn settled(&self, slot: &SlotConfig) -> SlotConfig {
-        let mut settled = slot.clone();
-        if slot.supervision.worktree {
-            let context = &self.context;
-            let root = worktree::root(&context.worktrees, &context.name, &slot.cwd, &slot.name);
-            settled.cwd = worktree::cwd_in(&root, &slot.cwd);
-            settled.worktree_of = Some(slot.cwd.clone());
-        }
-        settled
+        self.config.daemon.settled(slot, &self.context.worktrees)
     }
 
     fn publish(&self) {
@@ -510,7 +514,7 @@ impl Daemon {
         match order {
             Order::Reload { reply } => drop(reply.send(self.reload().await)),
             Order::Judge { own, reply } => {
-                self.rules.own = own;
+                self.rules.judge_beside(own);
                 self.hand_out().await;
                 drop(reply.send(Ok(Nothing {})));
             }

@@ -6,10 +6,11 @@ use super::kept_policies;
 use super::own_log::OwnLog;
 use super::runtime_dir::RuntimeDir;
 use crate::config::LOG_FILE;
-use crate::core::model::What;
+use crate::core::model::EventKind;
 use crate::os::directory_watch::DirectoryWatch;
 use crate::os::paths;
 use crate::slot::{SlotCommand, SlotContext};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::UnixListener;
@@ -24,6 +25,8 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// How often to look where the kernel tells nothing: it may have no watches left.
 const LOOK: Duration = Duration::from_secs(2);
+
+const LOG_DIRECTORY: &str = "the log directory";
 
 /// A directory that the daemon needs.
 #[derive(Debug)]
@@ -44,6 +47,28 @@ pub(super) struct Restored {
     pub missing: Vec<String>,
     /// The new listener, if the socket was lost.
     pub listener: Option<UnixListener>,
+}
+
+impl Restored {
+    pub fn is_made(&mut self, what: fmt::Arguments) {
+        self.made
+            .push(format!("{what} was removed, and is made again"));
+    }
+
+    /// A directory is there, and is not one that a start would take.
+    fn is_exposed(&mut self, what: fmt::Arguments, error: &dyn fmt::Display) {
+        self.missing.push(format!(
+            "{what} can't be used any more: {error}; the slots run on meanwhile"
+        ));
+    }
+
+    /// The next step depends on the error alone, which names it.
+    pub fn is_missing(&mut self, what: fmt::Arguments, error: &dyn fmt::Display) {
+        self.missing.push(format!(
+            "{what} was removed, and can't be made again: {error}; as soon as that is corrected, missiond makes it \
+             again by itself, and the slots run on meanwhile"
+        ));
+    }
 }
 
 /// Says when to look.
@@ -95,6 +120,8 @@ struct NeededPlaces {
     runtime_dir: RuntimeDir,
     needed: Vec<Needed>,
     lookout: Lookout,
+    /// Whether all that a new daemon does not have yet was made.
+    has_looked: bool,
 }
 
 impl NeededPlaces {
@@ -108,7 +135,7 @@ impl NeededPlaces {
         let needed = vec![
             needed(None, runtime.join("shims"), true),
             needed(Some("the runtime directory"), runtime, true),
-            needed(Some("the log directory"), context.logs.clone(), true),
+            needed(Some(LOG_DIRECTORY), context.logs.clone(), true),
             needed(None, context.sessions_dir(), false),
             needed(None, context.state.join("sends"), false),
             needed(None, context.state.join("confirms"), false),
@@ -119,6 +146,7 @@ impl NeededPlaces {
             runtime_dir,
             needed,
             lookout: Lookout::default(),
+            has_looked: false,
         };
         places.watch();
         // The socket is older than the watch: what was lost in between is not told.
@@ -143,27 +171,45 @@ impl NeededPlaces {
 
     async fn look(&mut self) -> Restored {
         let mut restored = Restored::default();
+        let mut whole: Option<(&'static str, &Path)> = None;
         // The outer directory first: it is the one that has a name.
-        for needed in self
-            .needed
-            .iter()
-            .rev()
-            .filter(|needed| !needed.path.is_dir())
-        {
-            let shown = needed.path.display();
-            let made = paths::ensure_private_dir(&needed.path);
-            match (needed.name, made) {
-                (Some(name), Ok(())) => restored
-                    .made
-                    .push(format!("{name} {shown} was removed, and is made again")),
-                (Some(name), Err(error)) => restored.missing.push(format!(
-                    "{name} {shown} was removed, and can't be made again: {error}"
-                )),
+        for needed in self.needed.iter().rev() {
+            let (path, shown) = (&needed.path, needed.path.display());
+            let is_there = is_own_directory(path);
+            match (needed.name, self.made(needed)) {
+                (Some(name), Ok(())) if is_there => whole = Some((name, path)),
+                (Some(name), Ok(())) => restored.is_made(format_args!("{name} {shown}")),
+                (Some(name), Err(error)) if is_there => {
+                    restored.is_exposed(format_args!("{name} {shown}"), &error);
+                }
+                (Some(name), Err(error)) => {
+                    restored.is_missing(format_args!("{name} {shown}"), &error);
+                }
+                (None, Ok(())) if !is_there && self.has_looked => {
+                    // Told once of each directory that is still there itself.
+                    let whole = whole.take_if(|(_, whole)| path.starts_with(whole));
+                    restored.made.extend(whole.map(|(name, whole)| {
+                        let whole = whole.display();
+                        format!("what was in {name} {whole} was removed, and is made again")
+                    }));
+                }
                 (None, _) => {}
             }
         }
+        self.has_looked = true;
         self.runtime_dir.restore(&mut restored).await;
         restored
+    }
+
+    /// The directory, made again where it is missing, if a start would take it.
+    fn made(&self, needed: &Needed) -> Result<(), String> {
+        match needed.name {
+            Some(LOG_DIRECTORY) => {
+                let made = self.runtime_dir.log_directory(&needed.path);
+                made.map_err(|error| error.to_string())
+            }
+            _ => paths::ensure_private_dir(&needed.path).map_err(|error| error.to_string()),
+        }
     }
 
     fn watch(&mut self) {
@@ -178,6 +224,11 @@ impl NeededPlaces {
         let all = own.chain(parents.chain(socket).map(|parent: &Path| (parent, true)));
         self.lookout.watch(all);
     }
+}
+
+/// A link in its place leads to where others may write.
+fn is_own_directory(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
 
 /// What the daemon stands on while it runs.
@@ -215,8 +266,7 @@ impl Daemon {
     pub(super) async fn restore(&mut self, ground: &mut PlaceKeeper) {
         let mut restored = ground.places.restore().await;
         if let Some(Err(error)) = ground.log.as_ref().map(OwnLog::restore) {
-            let lost = format!("the daemon's log was removed, and can't be made again: {error}");
-            restored.missing.push(lost);
+            restored.is_missing(format_args!("the daemon's log"), &error);
         }
         if let (Some(listener), Some(listeners)) = (restored.listener, &ground.listeners) {
             // A server that takes no more is ending.
@@ -228,7 +278,7 @@ impl Daemon {
         for text in restored.made.iter().chain(newly_missing) {
             tracing::warn!("{text}");
             let text = text.clone();
-            self.context.bus.publish(None, What::Warning { text });
+            self.context.bus.publish(None, EventKind::Warning { text });
         }
         self.lost.send_if_modified(|lost| {
             let before = lost.clone();

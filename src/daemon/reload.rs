@@ -4,7 +4,7 @@ use super::kept_policies::{self, KeptPolicy, Texts};
 use super::rules::{OwnPolicy, Role, Rules};
 use super::{Daemon, KeptSlot};
 use crate::config::{self, Config, ConfigChange, RolePolicy};
-use crate::core::model::{Always, Fault, ReloadAnswer, RpcError, What};
+use crate::core::model::{Always, EventKind, Fault, ReloadAnswer, RpcError};
 use crate::core::policy::{self, Policy};
 use crate::core::settings::SlotConfig;
 use crate::core::text::diagnostic::ConfigError;
@@ -45,7 +45,7 @@ impl Daemon {
             Err(error) => {
                 self.context.bus.publish(
                     None,
-                    What::Config {
+                    EventKind::Config {
                         ok: false,
                         text: error.to_string(),
                     },
@@ -53,7 +53,7 @@ impl Daemon {
                 return Err(error);
             }
         };
-        let rules = Rules::new(&config, &self.context).beside(self.rules.own.clone());
+        let rules = Rules::new(&config, &self.context).beside(self.rules.own_policy());
         let mut changes = self.take_rules(rules, wider);
         let slots = config::diff(&self.config, &config);
         let before = std::mem::replace(&mut self.config, config);
@@ -72,7 +72,7 @@ impl Daemon {
         for text in changes {
             tracing::info!("{text}");
             let text = text.clone();
-            let change = What::Config { ok: true, text };
+            let change = EventKind::Config { ok: true, text };
             self.context.bus.publish(None, change);
         }
     }
@@ -83,7 +83,7 @@ impl Daemon {
         match kept_policies::load(&self.context.state) {
             Ok(texts) => {
                 let (policies, not_read) = self.parse_kept(&texts);
-                let own = self.rules.own.clone();
+                let own = self.rules.own_policy();
                 let kept = Rules::of(&policies, &self.config, &self.context).beside(own);
                 let on_disk = std::mem::replace(&mut self.rules, kept);
                 let changes = self.take_rules(on_disk, Wider::None);
@@ -125,7 +125,7 @@ impl Daemon {
         );
         tracing::warn!("{text}");
         self.lost.send_modify(|lost| lost.push(text.clone()));
-        self.context.bus.publish(None, What::Warning { text });
+        self.context.bus.publish(None, EventKind::Warning { text });
     }
 
     /// Writes down which policies are in force, for a daemon that takes over from this one. If that fails, those of the
@@ -135,7 +135,7 @@ impl Daemon {
         if !self.policies_are_known {
             return;
         }
-        let roles = self.rules.roles.iter();
+        let roles = self.rules.roles();
         let kept = |role: &Role| KeptPolicy {
             file: role.policy.file.clone(),
             text: role.text.to_string(),
@@ -149,15 +149,15 @@ impl Daemon {
                 file.display()
             );
             tracing::warn!("{text}");
-            self.context.bus.publish(None, What::Warning { text });
+            self.context.bus.publish(None, EventKind::Warning { text });
         }
     }
 
     fn take_rules(&mut self, new: Rules, wider: Wider<'_>) -> Vec<String> {
         let mut changes = Vec::new();
         let mut taken = new.clone();
-        for (role, now) in &new.roles {
-            let Some(old) = self.rules.roles.get(role) else {
+        for (role, now) in new.roles() {
+            let Some(old) = self.rules.role(role) else {
                 continue;
             };
             if old.text == now.text {
@@ -172,7 +172,7 @@ impl Daemon {
                     waits,
                     ..old.clone()
                 };
-                taken.roles.insert(role.clone(), old);
+                taken.put(role, old);
                 changes.push(format!(
                     "policy {role}: what is stricter holds; what may allow more waits for missiond reload: {waiting}"
                 ));
@@ -243,7 +243,7 @@ impl Daemon {
             let text = format!("slot {name}: stopped and removed");
             self.context
                 .bus
-                .publish(None, What::Config { ok: true, text });
+                .publish(None, EventKind::Config { ok: true, text });
         }
     }
 
@@ -272,12 +272,12 @@ impl Daemon {
                 format!("confirmed, but no rule was added: {text}"),
             )
         };
-        if self.rules.own.is_some() {
+        if self.rules.own_policy().is_some() {
             return Ok(Always::from(Err(OwnPolicy::no_rule_for_always())));
         }
         let file = self.config.daemon.policy_file(role);
-        let text = std::fs::read_to_string(&file).map_err(|error| failed(error.to_string()))?;
-        let in_force = self.rules.roles.get(role);
+        let text = files::read_text(&file).map_err(|error| failed(error.to_string()))?;
+        let in_force = self.rules.role(role);
         let Some(in_force) = in_force.filter(|role| role.waits.is_none() && *role.text == *text)
         else {
             let file = file.display();

@@ -4,6 +4,7 @@ use super::places::Restored;
 use super::{DaemonError, Holder, service};
 use crate::audit;
 use crate::config::{self, Config};
+use crate::os::daemon_lock::is_daemon;
 use crate::os::files;
 use crate::os::paths::{self, Env};
 use crate::os::trusted_file::Trusted;
@@ -88,6 +89,11 @@ impl RuntimeDir {
         })
     }
 
+    /// Makes the log directory again where it is missing, with the checks of a start.
+    pub fn log_directory(&self, directory: &Path) -> Result<(), DaemonError> {
+        log_directory(directory, &self.env)
+    }
+
     /// Where the sockets are.
     pub fn runtime(&self) -> &Path {
         &self.runtime
@@ -98,9 +104,7 @@ impl RuntimeDir {
         for lock in &mut self.locks {
             if let Err(error) = lock.restore(&self.holder) {
                 let shown = lock.path.display();
-                restored.missing.push(format!(
-                    "the lock {shown} was removed, and can't be taken again: {error}"
-                ));
+                restored.is_missing(format_args!("the lock {shown}"), &error);
             }
         }
         let found = identity(&self.socket);
@@ -108,18 +112,29 @@ impl RuntimeDir {
             return;
         }
         let shown = self.socket.display();
+        if let Some(robber) = self.robber().await {
+            // What can't be removed is told by the listener that can't be made.
+            let _ = std::fs::remove_file(&self.socket);
+            restored.made.push(format!(
+                "process {robber} listened at {shown} in place of this daemon, and what clients sent meanwhile went to it"
+            ));
+        }
         match listen(&self.socket, &self.env).await {
             Ok(listener) => {
                 self.own = identity(&self.socket);
                 restored.listener = Some(listener);
-                restored
-                    .made
-                    .push(format!("the socket {shown} was removed, and is made again"));
+                restored.is_made(format_args!("the socket {shown}"));
             }
-            Err(error) => restored.missing.push(format!(
-                "the socket {shown} was removed, and can't be made again: {error}"
-            )),
+            Err(error) => restored.is_missing(format_args!("the socket {shown}"), &error),
         }
+    }
+
+    /// The process that listens in the place of this daemon and is no daemon: something in a slot, most likely.
+    async fn robber(&self) -> Option<u32> {
+        let stream = UnixStream::connect(&self.socket).await.ok()?;
+        let pid = u32::try_from(stream.peer_cred().ok()?.pid()?).ok()?;
+        let is_known = is_daemon(&self.env, std::process::id());
+        (is_known && !is_daemon(&self.env, pid)).then_some(pid)
     }
 
     pub fn socket(&self) -> &Path {

@@ -1,19 +1,31 @@
 //! What answers on the daemon's socket, as far as the daemon knows it. The layer above starts it, which knows the requests.
 
 use crate::config::Config;
-use crate::core::model::Pong;
+use crate::core::model::{ConfirmAnswer, ConfirmParams, Pong, RpcError};
 use crate::slot::SlotContext;
 use std::future::Future;
 use tokio::net::UnixListener;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// A server on the daemon's socket.
 pub trait Serving {
     /// Takes a listener in place of the one before, whose socket was removed.
     fn listeners(&self) -> mpsc::Sender<UnixListener>;
 
+    /// Takes answers that people give from elsewhere.
+    fn answers(&self) -> mpsc::Sender<RemoteAnswer>;
+
     /// Takes nothing new, and lets go of the clients when their requests are answered.
     fn end(self) -> impl Future<Output = ()> + Send;
+}
+
+/// An answer to a dialog that a person has given from elsewhere.
+#[derive(Debug)]
+pub struct RemoteAnswer {
+    pub params: ConfirmParams,
+    /// The way that it came by, for the audit.
+    pub via: &'static str,
+    pub reply: oneshot::Sender<Result<ConfirmAnswer, RpcError>>,
 }
 
 /// Who the daemon is; how it stands is filled in for each answer.

@@ -1,4 +1,4 @@
-//! missiond inside another program: the same supervisor, with no daemon to start and no command line between.
+//! missiond as a library: the same supervisor inside another program, without a separate daemon or the command line.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,30 +12,30 @@
 //! # }
 //! ```
 //!
-//! # Who holds the terminals
-//! Each terminal is held by a small process of its own, the shim, which is the `missiond` program: it must be
-//! installed (see [`Options::program`]). So slots and sessions outlive a program that crashes; the next one that is
+//! # Shims
+//! A small process, the shim, owns each terminal. The shim is the `missiond` program, which must be
+//! installed (see [`Options::program`]). So slots and sessions survive a crash of your program; the next one that is
 //! started with the same configuration, or `missiond run`, finds them again. [`Supervisor::shutdown`] ends them.
 //!
 //! While the supervisor runs, its control socket is there too: `missiond status`, `attach` and all other commands
 //! work on it.
 //!
-//! # A daemon that runs already
+//! # With a running daemon
 //! [`Supervisor::connect_or_start`] uses the daemon that runs with the same configuration, and starts one in this process
-//! where there is none.
+//! if there is none.
 //!
-//! # A policy of one's own
-//! [`Supervisor::with_policy`] takes anything that is a [`PermissionPolicy`], and [`Supervisor::set_policy`] replaces it
+//! # Your own policy
+//! [`Supervisor::with_policy`] accepts any [`PermissionPolicy`], and [`Supervisor::set_policy`] replaces it
 //! while the slots run.
 //!
 //! # Without async
-//! A program that does not want to be async keeps a runtime and waits for one thing at a time:
+//! A synchronous program keeps a runtime and blocks on one call at a time:
 //!
 //! ```no_run
 //! # fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use missiond::embed::{Options, Supervisor};
 //!
-//! // With a thread of its own, so that the slots are looked after between two calls.
+//! // Multi-threaded, so that the slots are supervised between two calls.
 //! let runtime = tokio::runtime::Runtime::new()?;
 //! let supervisor = runtime.block_on(Supervisor::start(Options::in_directory("/tmp/work")?))?;
 //! let ended = runtime.block_on(supervisor.exec("echo hello"))?;
@@ -70,12 +70,12 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// A supervisor: in this process, or a daemon that ran already ([`Supervisor::connect_or_start`]). Both are used in the
+/// A supervisor: in this process, or a daemon that was already running ([`Supervisor::connect_or_start`]). Both are used in the
 /// same way.
 #[derive(Debug)]
 pub struct Supervisor {
     dial: Dialled,
-    /// `None` where the daemon runs in another process.
+    /// `None` if the daemon runs in another process.
     embedded: Option<Embedded>,
 }
 
@@ -86,15 +86,15 @@ struct Embedded {
     task: JoinHandle<Result<(), DaemonError>>,
 }
 
-/// What an event listener hears.
+/// An item of an event stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Heard {
     Event(Box<Event>),
-    /// So many events were missed: the listener was too slow.
+    /// This many events were missed: the listener was too slow.
     Missed(u64),
 }
 
-/// The way to the supervisor's own socket.
+/// A client of the supervisor's own socket.
 struct Dialled(Dial);
 
 impl std::fmt::Debug for Dialled {
@@ -104,22 +104,12 @@ impl std::fmt::Debug for Dialled {
 }
 
 impl Supervisor {
-    /// Starts all slots of the configuration. Everything that can be wrong is found before the first one starts.
+    /// Starts all slots of the configuration. All configuration errors are found before the first one starts.
     pub async fn start(options: Options) -> Result<Supervisor, DaemonError> {
-        let Options {
-            config,
-            env,
-            program,
-            policy,
-        } = options;
-        let program = program
-            .filter(|program| program.is_file())
-            .ok_or_else(no_program)?;
-        let socket = config
-            .daemon
-            .socket_in(&env)
-            .map_err(|error| DaemonError::place("the socket", error))?;
+        let program = options.installed_program().ok_or_else(no_program)?;
+        let socket = options.socket()?;
         let (ready, is_ready) = oneshot::channel();
+        let (config, env, policy) = options.into_parts();
         let host = Host::other(program, ready, policy);
         let mut task = tokio::spawn(async move { crate::control::run(host, config, &env).await });
         let daemon = tokio::select! {
@@ -132,14 +122,13 @@ impl Supervisor {
         })
     }
 
-    /// The same with a policy of one's own, which can be replaced later ([`Supervisor::set_policy`]).
+    /// The same with your own policy, which can be replaced later ([`Supervisor::set_policy`]).
     ///
-    /// It judges each tool call, at the gate and at dialogs on the screen, beside the policy files of the roles: what a
-    /// rule of a role's file asks about or denies stays so, the file's default gives way. What no file can allow, it
-    /// can't allow either: to write missiond's own files, a command that can't be told from its text, a call of which
-    /// only a part is known. `confirm always` is for this once, since there is no file to which a rule could be added. The
-    /// policy is called on a thread of its own. One that panics, or takes longer than five seconds, leaves the call to
-    /// a person.
+    /// It judges each tool call, at the gate and at dialogs on the screen, together with the policy files of the roles: an *ask*
+    /// or *deny* of a rule in a role's file stays, but the file's default does not apply. Your policy can't allow what no file
+    /// can allow: writing missiond's own files, a command that can't be analysed, a call that is only partly known. `confirm
+    /// always` is a single yes, since there is no file for a new rule. The policy is called on a thread of its own. If it panics,
+    /// or takes longer than five seconds, a person decides.
     pub async fn with_policy(
         options: Options,
         policy: impl PermissionPolicy + 'static,
@@ -147,10 +136,10 @@ impl Supervisor {
         Supervisor::start(options.policy(policy)).await
     }
 
-    /// Uses the daemon that runs with this configuration, and starts one in this process where there is none.
+    /// Uses the daemon that runs with this configuration, or starts one in this process if there is none.
     ///
-    /// A daemon that ran already goes on when this handle is gone, and judges by its own policies: options with a
-    /// policy of one's own are refused there.
+    /// A daemon that was already running continues after this handle is dropped, and judges by its own policies: options with
+    /// your own policy are refused there.
     pub async fn connect_or_start(options: Options) -> Result<Supervisor, DaemonError> {
         if let Some(running) = Supervisor::connect(&options).await? {
             return Ok(running);
@@ -165,17 +154,13 @@ impl Supervisor {
         }
     }
 
-    /// The daemon that runs with this configuration, if one does.
+    /// The daemon that runs with this configuration, if there is one.
     pub async fn connect(options: &Options) -> Result<Option<Supervisor>, DaemonError> {
-        let socket = options
-            .config
-            .daemon
-            .socket_in(&options.env)
-            .map_err(|error| DaemonError::place("the socket", error))?;
-        let wanted = Wanted::Config(options.config.file.clone());
+        let socket = options.socket()?;
+        let wanted = Wanted::Config(options.config_file().to_owned());
         let dial = dial_at(&socket, wanted);
         match dial().await {
-            Ok(_) if options.policy.is_some() => Err(DaemonError::place(
+            Ok(_) if options.has_policy() => Err(DaemonError::place(
                 "the policy of this program",
                 "a daemon runs with this configuration already, and judges by its own policies",
             )
@@ -196,8 +181,7 @@ impl Supervisor {
         self.embedded.is_some()
     }
 
-    /// Judges by this policy from now on, in the place of the one before; dialogs that wait are judged again. See
-    /// [`Supervisor::with_policy`].
+    /// Replaces the policy; waiting dialogs are judged again. See [`Supervisor::with_policy`].
     pub async fn set_policy(
         &self,
         policy: impl PermissionPolicy + 'static,
@@ -205,7 +189,7 @@ impl Supervisor {
         self.judge_by(Some(OwnPolicy::new(policy))).await
     }
 
-    /// Judges by the policy files of the roles alone from now on.
+    /// Removes your policy, so that only the policy files of the roles judge.
     pub async fn remove_policy(&self) -> Result<(), RpcError> {
         self.judge_by(None).await
     }
@@ -221,12 +205,12 @@ impl Supervisor {
         order.await.map(drop)
     }
 
-    /// How all slots stand now; sessions are asked for by their ids.
+    /// The current status of all slots; sessions are requested by their ids.
     pub async fn statuses(&self) -> Result<Vec<SlotStatus>, RpcError> {
         self.call::<Status>(Select { slots: Vec::new() }).await
     }
 
-    /// How a slot or session stands now.
+    /// The current status of a slot or session.
     pub async fn status(&self, slot: &str) -> Result<SlotStatus, RpcError> {
         let slots = vec![slot.to_owned()];
         let mut found = self.call::<Status>(Select { slots }).await?;
@@ -239,7 +223,7 @@ impl Supervisor {
         }
     }
 
-    /// What happens from now on.
+    /// The events from now on.
     pub async fn events(&self) -> Result<BoxStream<'static, Heard>, RpcError> {
         if let Some(embedded) = &self.embedded {
             let listener = embedded.daemon.bus().listen().events;
@@ -278,17 +262,17 @@ impl Supervisor {
         }
     }
 
-    /// Starts a program in a terminal of its own.
+    /// Starts a program in a new terminal.
     pub async fn open(&self, params: SpawnParams) -> Result<Session<'_>, RpcError> {
         Ok(self.session(&self.spawn(params).await?))
     }
 
-    /// The session with this id, whether there is one or not.
+    /// A handle for this session id; the session need not exist.
     pub fn session(&self, id: &str) -> Session<'_> {
         Session::new(self, id.to_owned())
     }
 
-    /// Starts a program in a terminal of its own; its id.
+    /// Starts a program in a new terminal and returns its id.
     pub async fn spawn(&self, params: SpawnParams) -> Result<String, RpcError> {
         Ok(self.call::<Spawn>(params).await?.id)
     }
@@ -319,7 +303,7 @@ impl Supervisor {
         self.call::<Close>(params).await.map(drop)
     }
 
-    /// Puts a prompt into the queue for a slot or a `@role`.
+    /// Submits a prompt to the queue, for a slot or a `@role`.
     pub async fn submit(&self, to: &str, text: &str) -> Result<TaskStatus, RpcError> {
         let params = SubmitParams {
             slot: to.to_owned(),
@@ -339,7 +323,7 @@ impl Supervisor {
         self.call::<Task>(params).await
     }
 
-    /// Submits a prompt, waits, and gives the answer.
+    /// Submits a prompt and waits for the answer.
     pub async fn ask(&self, to: &str, text: &str) -> Result<String, RpcError> {
         let submitted = self.submit(to, text).await?;
         let task = self.wait_for_task(&submitted.id).await?;
@@ -351,7 +335,7 @@ impl Supervisor {
         }
     }
 
-    /// Runs the tasks of a plan side by side; `stop` ends all of them.
+    /// Runs the tasks of a plan in parallel; `stop` ends all of them.
     pub async fn run_tasks(
         &self,
         run: Run,
@@ -375,12 +359,12 @@ impl Supervisor {
         (self.dial.0)().await
     }
 
-    /// Ends all slots and sessions, and the supervisor with them. A daemon in another process is only let go of.
+    /// Ends all slots and sessions, and the supervisor. A daemon in another process is only disconnected.
     pub async fn shutdown(self) -> Result<(), DaemonError> {
         self.end(false).await
     }
 
-    /// Ends the supervisor; slots and sessions live on in their shims, for the next one.
+    /// Ends the supervisor; slots and sessions continue in their shims, for the next one.
     pub async fn leave(self) -> Result<(), DaemonError> {
         self.end(true).await
     }
@@ -389,7 +373,7 @@ impl Supervisor {
         let Some(Embedded { daemon, task }) = self.embedded else {
             return Ok(());
         };
-        // One that has ended already has nothing to obey.
+        // One that has already ended can't obey.
         let _ = daemon.order(|reply| Order::Down { keep, reply }).await;
         task.await.unwrap_or_else(|error| Err(lost(error)))
     }

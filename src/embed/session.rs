@@ -1,4 +1,4 @@
-//! One session, for whoever has opened it.
+//! A handle to one session.
 
 use super::Supervisor;
 use crate::control::requests::{
@@ -13,7 +13,7 @@ use crate::core::model::{OneSlot, RpcError};
 /// # async fn example(supervisor: &missiond::embed::Supervisor) -> Result<(), missiond::core::model::RpcError> {
 /// use missiond::core::model::SpawnParams;
 ///
-/// // The user's shell, which says itself when a command is done.
+/// // The user's shell, which marks the end of each command.
 /// let shell = supervisor.open(SpawnParams::default()).await?;
 /// let built = shell.run("cargo build").await?;
 /// if built.exit_code != Some(0) {
@@ -38,18 +38,18 @@ impl<'a> Session<'a> {
         &self.id
     }
 
-    /// All that is known of it, as `missiond info` shows it.
+    /// All details, as `missiond info` shows them.
     pub async fn info(&self) -> Result<SessionInfo, RpcError> {
         let slot = self.id.clone();
         self.supervisor.call::<Info>(OneSlot { slot }).await
     }
 
-    /// Runs a command in it, where it is a bash or zsh: what it wrote, and its exit code.
+    /// Runs a command in a bash or zsh: its output and its exit code.
     pub async fn run(&self, line: &str) -> Result<TypeAnswer, RpcError> {
         self.enter(line, true).await
     }
 
-    /// Types a line, with Enter behind it, and waits for nothing.
+    /// Types a line with Enter, and does not wait.
     pub async fn type_line(&self, line: &str) -> Result<(), RpcError> {
         self.enter(line, false).await.map(drop)
     }
@@ -66,7 +66,7 @@ impl<'a> Session<'a> {
         self.supervisor.call::<Type>(params).await
     }
 
-    /// Writes bytes as they are.
+    /// Writes bytes unchanged.
     pub async fn write(&self, bytes: impl Into<Vec<u8>>) -> Result<(), RpcError> {
         let params = WriteParams {
             slot: self.id.clone(),
@@ -76,7 +76,7 @@ impl<'a> Session<'a> {
         self.supervisor.call::<Write>(params).await.map(drop)
     }
 
-    /// Waits until a line of its output matches, and gives that line.
+    /// Waits until a line of its output matches, and returns that line.
     pub async fn wait_for(&self, regex: &str) -> Result<String, RpcError> {
         let params = WaitParams {
             slot: self.id.clone(),
@@ -87,7 +87,7 @@ impl<'a> Session<'a> {
         Ok(answer.matched.unwrap_or_default())
     }
 
-    /// Waits until it has ended: its exit code, or `None` where a signal ended it.
+    /// Waits until it has ended: its exit code, or `None` if a signal ended it.
     pub async fn wait(&self) -> Result<Option<i32>, RpcError> {
         let params = WaitParams {
             slot: self.id.clone(),
@@ -97,7 +97,7 @@ impl<'a> Session<'a> {
         Ok(self.supervisor.call::<Wait>(params).await?.exit_code)
     }
 
-    /// All output that is kept, as plain text.
+    /// All kept output, as plain text.
     pub async fn output(&self) -> Result<String, RpcError> {
         let params = OutputParams {
             slot: self.id.clone(),
@@ -108,7 +108,7 @@ impl<'a> Session<'a> {
         Ok(crate::core::terminal::plain(written.as_bytes()))
     }
 
-    /// Ends it and removes what is kept of it.
+    /// Ends it and removes its data.
     pub async fn close(self) -> Result<(), RpcError> {
         self.supervisor.close(&self.id).await
     }

@@ -1,9 +1,10 @@
-//! `missiond hook --socket PATH --slot NAME`: passes what Claude Code says on to the daemon, and the daemon's
-//! answer back. No async runtime: it runs before every tool call, and answers in milliseconds.
+//! `missiond hook --socket PATH --slot NAME --lock PATH`: passes Claude Code's hook events to the daemon, and the daemon's answer
+//! back. No async runtime: it runs before every tool call, and answers in milliseconds.
 
-use crate::core::claude::hook::{DISPLAY, STATUS_LINE};
+use crate::core::claude::hook::{DISPLAY, GATE_PATIENCE, STATUS_LINE};
 use crate::core::model::envelope::{Line, Request};
 use crate::core::model::{Fault, HOOK, HookAnswer, HookParams, MAX_LINE, RpcError};
+use crate::os::daemon_lock::{self, Holder};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,27 +12,27 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// While the daemon is away, a tool call waits this long; then it is blocked.
-const GATE_PATIENCE: Duration = Duration::from_secs(60);
-/// Everything else is evidence: it is not worth holding a turn up for.
+/// All other events are evidence, which must not delay a turn.
 const EVIDENCE_PATIENCE: Duration = Duration::from_secs(2);
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Claude Code takes this exit code as: blocked.
+/// The exit code that makes Claude Code block the call.
 const BLOCK: u8 = 2;
 
-/// The verb by which the hook is called.
+/// The subcommand that Claude Code calls.
 pub const VERB: &str = "hook";
 
 #[derive(Debug, PartialEq, Eq)]
 struct HookArguments {
     socket: PathBuf,
     slot: String,
-    /// What comes in are the figures for a status line, which go on to the user's own.
+    /// The lock of the daemon that must answer; `None` in a slot that an older missiond has started.
+    lock: Option<PathBuf>,
+    /// The input is the data for a status line, which is passed on to the user's own status line.
     status_line: bool,
 }
 
-/// The whole program; `arguments` are those behind the verb.
+/// The whole program; `arguments` are those after the subcommand.
 pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     let arguments = parse(arguments);
     let mut text = String::new();
@@ -50,22 +51,22 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     if let Some(arguments) = arguments.as_ref().filter(|all| all.status_line) {
         return pass_through(arguments, &text, payload);
     }
-    // What does not say which event it is may be a tool call.
+    // Input without an event name may be a tool call.
     let event = payload
         .as_ref()
         .and_then(|payload| payload["hook_event_name"].as_str());
     let is_gate = event.is_none_or(|event| event == "PreToolUse");
     let outcome = match (arguments, payload) {
         (Some(arguments), Some(payload)) => pass_on(&arguments, payload, is_gate),
-        (None, _) => Err("usage: missiond hook --socket PATH --slot NAME".to_owned()),
+        (None, _) => Err("usage: missiond hook --socket PATH --slot NAME --lock PATH".to_owned()),
         (_, None) => Err("what came on standard input is not the JSON of a hook".to_owned()),
     };
     match outcome {
         Ok(answer) => print(answer),
         Err(reason) => {
             eprintln!("missiond: {reason}");
-            // Exit 2 blocks a tool call. At other events it would swallow a message or keep a turn from
-            // ending, so there a failure is only a failure.
+            // Exit 2 blocks a tool call. At other events it would swallow a message or prevent the end of a turn, so there a
+            // failure is only a failure.
             if is_gate {
                 ExitCode::from(BLOCK)
             } else {
@@ -75,13 +76,13 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-/// Lines of an answer are told to a daemon that is there. The person at the screen waits for none that is not.
+/// Sends lines of an answer to the daemon if it runs. The person at the screen does not wait for one that is missing.
 fn show(arguments: &HookArguments, payload: Value) -> ExitCode {
     let _ = pass_on_within(arguments, payload, Duration::ZERO);
     ExitCode::SUCCESS
 }
 
-/// The figures go on to the user's own status line first: it does not wait for the daemon, nor fail with it.
+/// Runs the user's own status line first: it neither waits for the daemon nor fails with it.
 fn pass_through(arguments: &HookArguments, text: &str, payload: Option<Value>) -> ExitCode {
     let mut out = std::io::stdout();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -103,11 +104,12 @@ fn print(answer: HookAnswer) -> ExitCode {
 }
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> Option<HookArguments> {
-    let (mut socket, mut slot, mut status_line) = (None, None, false);
+    let (mut socket, mut slot, mut lock, mut status_line) = (None, None, None, false);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--socket" => socket = arguments.next().map(PathBuf::from),
             "--slot" => slot = arguments.next(),
+            "--lock" => lock = arguments.next().map(PathBuf::from),
             "--status-line" => status_line = true,
             _ => return None,
         }
@@ -115,6 +117,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Option<HookArguments> {
     Some(HookArguments {
         socket: socket?,
         slot: slot?,
+        lock,
         status_line,
     })
 }
@@ -142,7 +145,7 @@ fn pass_on_within(
     let request =
         serde_json::to_string(&Request::new(1, HOOK, params)).map_err(|error| error.to_string())?;
     loop {
-        let refusal = match ask(&arguments.socket, &request, deadline) {
+        let refusal = match ask(arguments, &request, deadline) {
             Ok(line) => match understood(&line) {
                 Err(HookRefusal::Full(text)) => text,
                 Err(HookRefusal::Final(text)) => return Err(text),
@@ -160,29 +163,63 @@ fn pass_on_within(
     }
 }
 
-/// Why the daemon's line is no answer to the hook.
+/// Why the daemon's line is not an answer to the hook.
 #[derive(Debug, PartialEq, Eq)]
 enum HookRefusal {
-    /// The daemon has no place for this client now: it may have one soon.
+    /// The daemon is full at the moment.
     Full(String),
     Final(String),
 }
 
-fn ask(socket: &Path, request: &str, deadline: Instant) -> std::io::Result<String> {
-    let mut stream = UnixStream::connect(socket)?;
+fn ask(arguments: &HookArguments, request: &str, deadline: Instant) -> std::io::Result<String> {
+    let mut stream = connect(arguments)?;
     let left = deadline
         .saturating_duration_since(Instant::now())
         .max(RETRY);
     stream.set_read_timeout(Some(left))?;
     stream.set_write_timeout(Some(left))?;
     let written = stream.write_all(format!("{request}\n").as_bytes());
-    // A daemon that turns a client away says so and closes, perhaps before the request was written.
+    // A daemon that refuses a client says so and closes, perhaps before the request was written.
     let mut line = String::new();
     BufReader::new(stream.take(MAX_LINE as u64)).read_line(&mut line)?;
     if line.ends_with('\n') {
         Ok(line)
     } else {
         written.and(Err(std::io::ErrorKind::UnexpectedEof.into()))
+    }
+}
+
+fn connect(arguments: &HookArguments) -> std::io::Result<UnixStream> {
+    let lock = arguments.lock.as_deref();
+    match (UnixStream::connect(&arguments.socket), lock) {
+        (Ok(stream), Some(lock)) => check_listener(&stream, lock).map(|()| stream),
+        (Err(error), Some(lock)) => moved(lock).ok_or(error),
+        (connected, None) => connected,
+    }
+}
+
+/// A connection to the daemon if it listens elsewhere now: it was started again with another runtime directory. Any
+/// process of the user can write a path into the lock, so the process that listens there must hold the lock itself.
+fn moved(lock: &Path) -> Option<UnixStream> {
+    let holder = Holder::read(lock)?;
+    let stream = UnixStream::connect(holder.socket).ok()?;
+    let listener = rustix::net::sockopt::socket_peercred(&stream).ok()?.pid;
+    let listener = listener.as_raw_nonzero().get().cast_unsigned();
+    daemon_lock::is_held_by(lock, listener).then_some(stream)
+}
+
+/// Only the daemon may answer a hook: a process in a slot may have put its own socket in place of the daemon's.
+fn check_listener(stream: &UnixStream, lock: &Path) -> std::io::Result<()> {
+    // In a sandbox with a PID namespace the kernel does not report it.
+    let Ok(listener) = rustix::net::sockopt::socket_peercred(stream) else {
+        return Ok(());
+    };
+    let listener = listener.pid.as_raw_nonzero().get().cast_unsigned();
+    match daemon_lock::other_owner(lock, listener) {
+        None => Ok(()),
+        Some(daemon) => Err(std::io::Error::other(format!(
+            "process {listener} listens there in place of the daemon, pid {daemon}"
+        ))),
     }
 }
 
@@ -199,7 +236,7 @@ fn understood(line: &str) -> Result<HookAnswer, HookRefusal> {
     }
 }
 
-/// Either no word on the call, said as such, or an object for Claude Code.
+/// Either an explicit silence about the call, or an object for Claude Code.
 fn answer(result: Value) -> Result<HookAnswer, String> {
     match result.get("output") {
         Some(Value::Null | Value::Object(_)) => {
@@ -225,9 +262,10 @@ mod tests {
         let wanted = HookArguments {
             socket: "/s".into(),
             slot: "a".into(),
+            lock: Some("/l".into()),
             status_line: false,
         };
-        assert_eq!(parse(words("--socket /s --slot a")), Some(wanted));
+        assert_eq!(parse(words("--socket /s --slot a --lock /l")), Some(wanted));
         assert_eq!(parse(words("--socket /s")), None);
         assert_eq!(parse(words("--socket /s --slot a --more")), None);
     }

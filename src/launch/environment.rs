@@ -1,4 +1,4 @@
-//! A slot's environment: the daemon's, less what belongs to the daemon's own surroundings.
+//! A slot's environment: the daemon's, without the variables of the daemon's own surroundings.
 
 use crate::core::claude::HOOKS_OFF;
 use crate::core::settings::SlotConfig;
@@ -6,10 +6,10 @@ use crate::os::allocator;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Left out of a slot's environment by their whole name.
+/// Variables to remove, by their whole name.
 pub const LEFT_OUT: &[&str] = &[
-    // What Claude Code sets for the commands that it runs: with these a slot would take itself for a
-    // part of the session from which the daemon was started.
+    // Set by Claude Code for the commands that it runs: with these a slot would consider itself a part of the session that
+    // started the daemon.
     "AI_AGENT",
     "CLAUDECODE",
     "CLAUDE_CODE_CHILD_SESSION",
@@ -24,14 +24,14 @@ pub const LEFT_OUT: &[&str] = &[
     "CLAUDE_EFFORT",
     "CLAUDE_JOB_DIR",
     "CLAUDE_PID",
-    // Of the service manager that started the daemon.
+    // From the service manager that started the daemon.
     "INVOCATION_ID",
     "JOURNAL_STREAM",
     "MAINPID",
     "MANAGERPID",
     "NOTIFY_SOCKET",
     "SYSTEMD_EXEC_PID",
-    // Of the terminal from which the daemon was started; a slot has a terminal of its own.
+    // From the terminal that started the daemon; a slot has its own terminal.
     "COLUMNS",
     "LINES",
     "STY",
@@ -43,7 +43,7 @@ pub const LEFT_OUT: &[&str] = &[
     "WT_SESSION",
 ];
 
-/// Left out with whatever follows.
+/// Prefixes of variables to remove.
 pub const LEFT_OUT_PREFIXES: &[&str] = &[
     "CLAUDE_BG_",
     "CLAUDE_BRIDGE_",
@@ -62,13 +62,13 @@ pub const LEFT_OUT_PREFIXES: &[&str] = &[
     "ZELLIJ",
 ];
 
-/// Switches off the screens for screen readers, which have no input box and no frames, so that nothing on them can be told.
-/// They count more than the user's own settings.
+/// Disables the screens for screen readers, which have no input box and no frames and can't be read. They take precedence over
+/// the user's own settings.
 pub const SCREENS_AS_DRAWN: [(&str, &str); 2] =
     [("CLAUDE_AX_SCREEN_READER", "0"), ("INK_SCREEN_READER", "0")];
 
-/// What this process has been given. A variable that is no UTF-8 is left out, since it could not go on to a slot; so are the
-/// settings of the daemon's allocator.
+/// The environment of this process. Variables that are not UTF-8 are left out, since a slot can't get them; so are the settings
+/// of the daemon's allocator.
 pub fn process_environment() -> Vec<(String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -95,13 +95,13 @@ pub fn environment(
     env.extend(slot.env.clone());
     let drawn = SCREENS_AS_DRAWN.map(|(name, value)| (name.to_owned(), value.to_owned()));
     env.extend(drawn);
-    // Last: a slot must not take itself for another one, nor talk to another daemon by accident.
+    // Set last: a slot must not consider itself another slot, nor talk to another daemon by accident.
     env.insert("MISSIOND_SLOT".into(), slot.name.clone());
     env.insert("MISSIOND_SOCKET".into(), socket.display().to_string());
     env.into_iter().collect()
 }
 
-/// Whether a variable belongs to the surroundings of the process that has it, and not to what it starts.
+/// Whether a variable belongs to the surroundings of a process, and not to the programs that it starts.
 pub fn is_left_out(name: &str) -> bool {
     LEFT_OUT.contains(&name)
         || LEFT_OUT_PREFIXES

@@ -1,5 +1,5 @@
-//! From a slot's configuration to what is spawned: the program, its arguments and its environment.
-//! Only `program`, `places` and `trust` look at the disk.
+//! From a slot's configuration to the process to spawn: the program, its arguments and its environment. Only `program`, `places`
+//! and `trust` access the disk.
 
 mod claude;
 mod environment;
@@ -9,7 +9,7 @@ pub mod rehearsed;
 mod trust;
 
 pub use claude::{
-    SessionStart, calls_hook, claude_args, mode_word, settings_json, with_status_line,
+    SessionStart, calls_hook, claude_args, mode_word, rules_of, settings_json, with_status_line,
 };
 pub use environment::{LEFT_OUT, LEFT_OUT_PREFIXES, environment, is_left_out, process_environment};
 pub use places::{

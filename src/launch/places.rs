@@ -1,13 +1,14 @@
 //! Where Claude Code keeps a conversation, and how it calls missiond.
 
 use crate::core::text::quoting::quoted;
+use crate::os::files;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use uuid::Uuid;
 
-/// The transcript of a conversation: `projects/<cwd>/<id>.jsonl` under Claude Code's own directory, where every
-/// character of the directory's name that is no letter or digit is a dash.
+/// The transcript of a conversation: `projects/<cwd>/<id>.jsonl` in Claude Code's own directory, with a dash for every character
+/// of the working directory that is not a letter or a digit.
 pub fn transcript_path(env: &[(String, String)], cwd: &Path, session: Uuid) -> Option<PathBuf> {
     let own = own_directory(env)?;
     let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
@@ -20,7 +21,7 @@ pub fn transcript_path(env: &[(String, String)], cwd: &Path, session: Uuid) -> O
     )
 }
 
-/// The transcript of a conversation in whatever directory it was held.
+/// The transcript of a conversation in any directory.
 pub fn transcript_elsewhere(env: &[(String, String)], session: Uuid) -> Option<PathBuf> {
     let projects = own_directory(env)?.join("projects").read_dir().ok()?;
     let transcripts = projects
@@ -29,7 +30,7 @@ pub fn transcript_elsewhere(env: &[(String, String)], session: Uuid) -> Option<P
     transcripts.into_iter().find(|path| path.is_file())
 }
 
-/// The conversations that Claude Code has kept of this directory, by their ids, the one that was used last first.
+/// The ids of the conversations that Claude Code has kept for this directory, the most recent first.
 pub fn conversations_in(env: &[(String, String)], cwd: &Path) -> Vec<(String, SystemTime)> {
     let any = transcript_path(env, cwd, Uuid::nil());
     let there = any.and_then(|path| path.parent()?.read_dir().ok());
@@ -45,7 +46,7 @@ pub fn conversations_in(env: &[(String, String)], cwd: &Path) -> Vec<(String, Sy
     found
 }
 
-/// Claude Code's own directory, where it keeps all that it remembers.
+/// Claude Code's own data directory.
 pub fn own_directory(env: &[(String, String)]) -> Option<PathBuf> {
     let value = |name: &str| {
         env.iter()
@@ -55,8 +56,8 @@ pub fn own_directory(env: &[(String, String)]) -> Option<PathBuf> {
     value("CLAUDE_CONFIG_DIR").or_else(|| value("HOME").map(|home| home.join(".claude")))
 }
 
-/// The status line that the user has set, where Claude Code would find it; the project's own where its settings
-/// are read too. A file that can't be read sets none.
+/// The status line that the user has set, in the files that Claude Code would read; the project's own if its settings apply too.
+/// A file that can't be read sets none.
 pub fn own_status_line(env: &[(String, String)], project: Option<&Path>) -> Option<Value> {
     let own = own_directory(env).map(|own| own.join("settings.json"));
     let project = project.map(|cwd| cwd.join(".claude"));
@@ -64,17 +65,17 @@ pub fn own_status_line(env: &[(String, String)], project: Option<&Path>) -> Opti
     let shared = project.as_ref().map(|own| own.join("settings.json"));
     let files = [local, shared, own].into_iter().flatten();
     files
-        .filter_map(|file| std::fs::read_to_string(file).ok())
+        .filter_map(|file| files::read_text(&file).ok())
         .filter_map(|text| serde_json::from_str::<Value>(&text).ok())
         .find_map(|settings| settings.get("statusLine").cloned())
 }
 
-/// The shell command of a hook.
-pub fn hook_command(program: &Path, socket: &Path, slot: &str) -> String {
+/// The shell command of a hook that asks the daemon with this socket and this lock.
+pub fn hook_command(program: &Path, socket: &Path, lock: &Path, slot: &str) -> String {
     let word = |path: &Path| quoted(&path.display().to_string());
-    let (program, socket) = (word(program), word(socket));
+    let (program, socket, lock) = (word(program), word(socket), word(lock));
     format!(
-        "{program} {} --socket {socket} --slot {slot}",
+        "{program} {} --socket {socket} --slot {slot} --lock {lock}",
         crate::hook::VERB
     )
 }
@@ -103,7 +104,15 @@ mod tests {
 
     #[test]
     fn a_path_with_a_quote_stays_one_word() {
-        let command = hook_command(Path::new("/it's/missiond"), Path::new("/s"), "a");
-        assert_eq!(command, r"'/it'\''s/missiond' hook --socket /s --slot a");
+        let command = hook_command(
+            Path::new("/it's/missiond"),
+            Path::new("/s"),
+            Path::new("/l"),
+            "a",
+        );
+        assert_eq!(
+            command,
+            r"'/it'\''s/missiond' hook --socket /s --slot a --lock /l"
+        );
     }
 }

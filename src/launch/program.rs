@@ -1,4 +1,4 @@
-//! What is looked at before a spawn, so that a slot that can't run is refused with the reason.
+//! Checks before a spawn, so that a slot that can't run is refused with the reason.
 
 use crate::core::claude::Version;
 use crate::os::headroom;
@@ -32,8 +32,8 @@ pub enum ProgramError {
     CwdOutOfReach { cwd: PathBuf, why: String },
 }
 
-/// The program's full path: as it is written where it has a slash (from `cwd`), else the first that can
-/// be executed in `path`, which is the slot's own PATH.
+/// The program's full path: relative to `cwd` if it has a slash, otherwise the first executable in `path`, which is the slot's
+/// own PATH.
 pub fn resolve_program(
     program: &str,
     path: Option<&str>,
@@ -72,7 +72,7 @@ fn executable(file: &Path) -> Result<PathBuf, ProgramError> {
     }
 }
 
-/// A missing directory must stop the start: the spawn itself would quietly use the home directory.
+/// A missing directory must prevent the start: the spawn itself would silently use the home directory.
 pub fn check_cwd(cwd: &Path) -> Result<(), ProgramError> {
     match fs::metadata(cwd) {
         Ok(found) if !found.is_dir() => Err(ProgramError::CwdIsFile(cwd.into())),
@@ -91,25 +91,24 @@ fn out_of_reach(cwd: &Path, error: &io::Error) -> ProgramError {
     }
 }
 
-/// It takes well under a second; what takes this long is hung.
+/// It takes well under a second; after this time it hangs.
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
 
-/// A version is one short line; whatever more a program says is not looked at.
+/// A version is one short line; further output is ignored.
 const VERSION_OUTPUT: u64 = 4096;
 
-/// Why a program did not tell its version.
+/// Why a program did not report its version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoVersion {
     /// It can't be run, or ends with an error: a slot would not start either.
     #[error("{0}")]
     Fails(String),
-    /// It runs, and says something else or nothing.
+    /// It runs, and prints something else or nothing.
     #[error("{0}")]
     Untold(String),
 }
 
-/// Asks a program (with its first arguments, as in `node cli.js`) for its version, in the environment
-/// in which it will run.
+/// Asks a program (with its first arguments, as in `node cli.js`) for its version, in the environment in which it will run.
 pub async fn installed_version(
     program: &Path,
     args: &[String],
@@ -140,17 +139,21 @@ pub async fn installed_version(
         }
         Ok(Ok(answer)) => answer,
     };
-    let VersionAnswer { status, said, told } = answer;
-    match Version::parse(&said) {
+    let VersionAnswer {
+        status,
+        stdout,
+        stderr,
+    } = answer;
+    match Version::parse(&stdout) {
         Some(version) => Ok(version),
         None if status.success() => {
-            let said = said.trim();
+            let said = stdout.trim();
             Err(NoVersion::Untold(format!(
-                "it says {said:?}, which is no version"
+                "it says {said:?}, which is not a version"
             )))
         }
         None => {
-            let words = format!("{}\n{}", told.trim(), said.trim());
+            let words = format!("{}\n{}", stderr.trim(), stdout.trim());
             Err(NoVersion::Fails(format!("{status}\n{}", words.trim())))
         }
     }
@@ -158,20 +161,23 @@ pub async fn installed_version(
 
 struct VersionAnswer {
     status: ExitStatus,
-    said: String,
-    /// On standard error.
-    told: String,
+    stdout: String,
+    stderr: String,
 }
 
 async fn first_output(mut command: Command) -> io::Result<VersionAnswer> {
     let mut child = command.spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (said, told) = tokio::try_join!(beginning(stdout), beginning(stderr))?;
+    let (stdout, stderr) = tokio::try_join!(beginning(stdout), beginning(stderr))?;
     let status = child.wait().await?;
-    Ok(VersionAnswer { status, said, told })
+    Ok(VersionAnswer {
+        status,
+        stdout,
+        stderr,
+    })
 }
 
-/// As much as is looked at. The pipe is closed behind it, so that nothing waits for a reader.
+/// The beginning of the output. The pipe is then closed, so that the program does not wait for a reader.
 async fn beginning(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<String> {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {

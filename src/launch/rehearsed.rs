@@ -1,4 +1,4 @@
-//! Which programs were rehearsed, in `rehearsed.json` of the state directory, and which versions need no rehearsal.
+//! The rehearsed programs, in `rehearsed.json` of the state directory, and the versions that need no rehearsal.
 
 use crate::core::claude::Version;
 use crate::os::files;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The versions with which every scene of the rehearsal was seen to hold: read and driven, not only recorded.
+/// The versions for which every scene of the rehearsal has passed: read and driven, not only recorded.
 pub const DRIVEN: &[Version] = &[
     Version::new(2, 0, 42),
     Version::new(2, 0, 60),
@@ -27,50 +27,50 @@ pub const DRIVEN: &[Version] = &[
     Version::new(2, 1, 325),
 ];
 
-/// How to rehearse this command, for those who are told that it is due.
+/// How to rehearse this command, for a message to the user.
 pub fn how_to(command: &[String]) -> String {
     format!("missiond doctor --rehearse --claude {}", command.join(" "))
 }
 
 const FILE: &str = "rehearsed.json";
 
-/// Programs that are remembered: years of updates. The oldest are forgotten.
+/// The most programs that are kept: years of updates. The oldest are dropped.
 const MAX_REMEMBERED: usize = 64;
 
-/// What is in the file.
+/// The content of the file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rehearsed {
     #[serde(default)]
     rehearsals: Vec<Remembered>,
-    /// What a newer missiond wrote is kept.
+    /// Fields of a newer missiond are kept.
     #[serde(flatten)]
     unknown: Map<String, Value>,
 }
 
-/// One program, and what came of its last rehearsal.
+/// One program, and the result of its last rehearsal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Remembered {
     #[serde(flatten)]
     pub program: RehearsedProgram,
     pub at: String,
-    /// Everything held that a key rests on.
+    /// Every scene passed that a key depends on.
     pub holds: bool,
-    /// The scenes that did not.
+    /// The scenes that failed.
     #[serde(default)]
     pub failed: Vec<String>,
     #[serde(flatten)]
     unknown: Map<String, Value>,
 }
 
-/// What a rehearsal is good for: these very files, read by this very missiond.
+/// What a rehearsal is valid for: exactly these files, read by exactly this missiond.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RehearsedProgram {
     pub version: String,
     pub path: PathBuf,
-    /// Its first arguments: of `node cli.js` the second word is what is rehearsed.
+    /// Its first arguments: of `node cli.js` the second word is rehearsed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// When any of the command's files was changed last.
+    /// The last modification of any of the command's files.
     pub modified: String,
     pub missiond: String,
 }
@@ -94,31 +94,31 @@ impl RehearsedProgram {
     }
 }
 
-/// How well a program is known, as far as its screens go.
+/// What is known about a program's screens.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Acquaintance {
     /// Its version is one that missiond was rehearsed with.
     Driven,
     Rehearsed(Remembered),
-    /// A rehearsal was held and did not go well.
+    /// A rehearsal failed.
     Failed(Remembered),
     Stranger,
 }
 
 impl Acquaintance {
-    /// Whether the screen alone may be a ground to allow something.
+    /// Whether the screen alone may be a reason to allow something.
     pub fn is_known(&self) -> bool {
         matches!(self, Acquaintance::Driven | Acquaintance::Rehearsed(_))
     }
 }
 
-/// How well the program of this command is known; `state` is missiond's state directory.
+/// What is known about the program of this command; `state` is missiond's state directory.
 pub fn acquaintance(state: &Path, version: Version, command: &[String]) -> Acquaintance {
     let last = RehearsedProgram::new(version, command)
         .ok()
         .and_then(|program| load(state).ok()?.last(&program));
     match last {
-        // A rehearsal that failed here says more than one of the same version that was held elsewhere.
+        // A failed rehearsal here counts more than one of the same version on another machine.
         Some(last) if !last.holds => Acquaintance::Failed(last),
         _ if DRIVEN.contains(&version) => Acquaintance::Driven,
         Some(last) => Acquaintance::Rehearsed(last),
@@ -126,8 +126,8 @@ pub fn acquaintance(state: &Path, version: Version, command: &[String]) -> Acqua
     }
 }
 
-/// Adds a rehearsal to the file: whether everything held that a key rests on, and the scenes that did not. A file that can't
-/// be understood is not overwritten.
+/// Adds a rehearsal to the file: whether every scene passed that a key depends on, and the failed scenes. A file that can't be
+/// parsed is not overwritten.
 pub fn remember(
     state: &Path,
     program: RehearsedProgram,
@@ -143,12 +143,12 @@ pub fn remember(
         unknown: Map::new(),
     });
     let text = serde_json::to_string_pretty(&rehearsed).map_err(io::Error::other)?;
-    files::replace(&state.join(FILE), &format!("{text}\n"))
+    files::save(&state.join(FILE), &format!("{text}\n"))
 }
 
 fn load(state: &Path) -> io::Result<Rehearsed> {
     let file = state.join(FILE);
-    match std::fs::read_to_string(&file) {
+    match files::read_text(&file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Rehearsed::default()),
         Err(error) => Err(error),
         Ok(text) => serde_json::from_str(&text).map_err(|error| {
@@ -166,7 +166,7 @@ impl Rehearsed {
         Some(self.rehearsals.swap_remove(found))
     }
 
-    /// The newest rehearsal of a program takes the place of the one before.
+    /// The newest rehearsal of a program replaces the previous one.
     fn add(&mut self, new: Remembered) {
         self.rehearsals.retain(|known| known.program != new.program);
         self.rehearsals.push(new);

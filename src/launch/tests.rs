@@ -1,5 +1,6 @@
 use super::*;
 use crate::core::claude::{HOOKS_OFF, Version, reserved_flag};
+use crate::core::policy::SettingsRules;
 use crate::core::settings::SlotConfig;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -8,11 +9,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use uuid::Uuid;
 
+fn deny(rules: &[&str]) -> SettingsRules {
+    SettingsRules {
+        deny: rules.iter().map(|rule| (*rule).to_owned()).collect(),
+        ..SettingsRules::default()
+    }
+}
+
 fn slot() -> SlotConfig {
     SlotConfig {
         args: vec!["--model".into(), "opus".into()],
         env: BTreeMap::from([("FOO".into(), "bar".into())]),
-        ..SlotConfig::sample("coder", "/src")
+        ..SlotConfig::usual("coder", "/src")
     }
 }
 
@@ -93,7 +101,7 @@ fn env_clear_lets_only_the_named_ones_through() {
     assert_eq!(environment_from(&slot, &daemon), expected);
 }
 
-/// Those screens have no input box and no frames: nothing on them could be read.
+/// Those screens have no input box and no frames: they could not be read.
 #[test]
 fn screens_for_screen_readers_are_off_whoever_wants_them() {
     let name = "CLAUDE_AX_SCREEN_READER";
@@ -101,7 +109,7 @@ fn screens_for_screen_readers_are_off_whoever_wants_them() {
     wanting.env = BTreeMap::from([(name.into(), "1".into())]);
     let env = environment_from(&wanting, &[(name, "1")]);
     assert!(env.contains(&format!("{name}=0")), "{env:?}");
-    let settings = settings_json("hook", &[], "manual", None);
+    let settings = settings_json("hook", &deny(&[]), "manual", None);
     assert_eq!(
         settings["env"][name], "0",
         "the user's settings have less weight"
@@ -176,18 +184,18 @@ fn our_own_flags_are_reserved_in_each_spelling() {
 
 #[test]
 fn settings_hook_every_event_and_fail_closed() {
-    let settings = settings_json("/bin/missiond hook", &["Bash(rm *)".into()], "manual", None);
+    let settings = settings_json("/bin/missiond hook", &deny(&["Bash(rm *)"]), "manual", None);
     let gate = json!([{
         "matcher": "*",
         "hooks": [{ "type": "command", "command": "/bin/missiond hook || exit 2", "timeout": 120 }],
     }]);
     assert_eq!(settings["hooks"]["PreToolUse"], gate);
-    // Exit 2 at Stop would keep the turn from ending.
+    // Exit 2 at Stop would prevent the end of the turn.
     assert_eq!(
         settings["hooks"]["Stop"][0]["hooks"][0]["command"],
         "/bin/missiond hook"
     );
-    assert_eq!(settings["hooks"].as_object().unwrap().len(), 10);
+    assert_eq!(settings["hooks"].as_object().unwrap().len(), 11);
     assert_eq!(settings["disableAllHooks"], false);
     assert_eq!(settings["permissions"]["deny"], json!(["Bash(rm *)"]));
     assert_eq!(settings["disableAutoMode"], "disable");
@@ -199,17 +207,19 @@ fn settings_hook_every_event_and_fail_closed() {
 
 #[test]
 fn an_older_version_is_told_only_what_it_knows() {
-    let settings = |version: &str| settings_json("h", &[], "manual", Version::parse(version));
+    let settings =
+        |version: &str| settings_json("h", &deny(&[]), "manual", Version::parse(version));
     let hooks = |version: &str| settings(version)["hooks"].as_object().unwrap().len();
     assert_eq!(hooks("2.0.42"), 7);
     assert_eq!(hooks("2.0.76"), 8);
-    assert_eq!(hooks("2.1.325"), 10);
+    assert_eq!(hooks("2.1.315"), 10);
+    assert_eq!(hooks("2.1.325"), 11);
     assert!(settings("2.0.76").get("disableAutoMode").is_none());
     assert!(settings("2.0.42")["hooks"].get("PreToolUse").is_some());
 }
 
 #[test]
-fn an_older_version_gets_deny_rules_in_its_own_words() {
+fn an_older_version_gets_the_rules_in_its_own_words() {
     let rules = [
         "Bash(rm *)",
         "Bash(git push)",
@@ -219,8 +229,13 @@ fn an_older_version_gets_deny_rules_in_its_own_words() {
         "WebFetch",
     ];
     let rules: Vec<String> = rules.iter().map(|rule| (*rule).to_owned()).collect();
-    let denied = |version: &str| {
-        settings_json("h", &rules, "manual", Version::parse(version))["permissions"]["deny"].clone()
+    let handed = SettingsRules {
+        allow: rules.clone(),
+        ask: vec!["Bash(git * main)".to_owned(), "Bash(git push:*)".to_owned()],
+        deny: rules.clone(),
+    };
+    let written = |version: &str| {
+        settings_json("h", &handed, "manual", Version::parse(version))["permissions"].clone()
     };
     let old = json!([
         "Bash(rm:*)",
@@ -229,15 +244,37 @@ fn an_older_version_gets_deny_rules_in_its_own_words() {
         "Read(./.env)",
         "WebFetch"
     ]);
-    assert_eq!(denied("2.0.76"), old);
-    assert_eq!(denied("2.1.0"), json!(rules));
+    for list in ["allow", "deny"] {
+        assert_eq!(written("2.0.76")[list], old);
+        assert_eq!(written("2.1.0")[list], json!(rules));
+    }
+    let more = "what it can't say is asked about, and more";
+    let asked = json!(["Bash(git push:*)", "Bash(git:*)", "Bash(git:*)"]);
+    assert_eq!(written("2.0.76")["ask"], asked, "{more}");
+    assert_eq!(written("2.1.0")["ask"], json!(handed.ask));
+}
+
+#[test]
+fn an_older_version_allows_no_command_if_it_cannot_say_what_is_restricted() {
+    let rules = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
+    let handed = SettingsRules {
+        allow: rules(&["Bash", "Bash(git *)", "Read(./**)"]),
+        ask: Vec::new(),
+        deny: rules(&["Bash(* --force)"]),
+    };
+    let allowed = |version: &str| {
+        let settings = settings_json("h", &handed, "manual", Version::parse(version));
+        settings["permissions"]["allow"].clone()
+    };
+    assert_eq!(allowed("2.0.76"), json!(["Read(./**)"]));
+    assert_eq!(allowed("2.1.0"), json!(handed.allow));
 }
 
 #[test]
 fn a_mode_that_the_slot_asks_for_is_not_disabled() {
-    let auto = settings_json("h", &[], "auto", None);
+    let auto = settings_json("h", &deny(&[]), "auto", None);
     assert!(auto.get("disableAutoMode").is_none());
-    let bypass = settings_json("h", &[], "bypassPermissions", None);
+    let bypass = settings_json("h", &deny(&[]), "bypassPermissions", None);
     let permissions = bypass["permissions"].as_object().unwrap();
     assert!(!permissions.contains_key("disableBypassPermissionsMode"));
 }

@@ -1,6 +1,7 @@
-//! Whether Claude Code trusts a folder, as its own file says. It is only read: trust is given by answering Claude
-//! Code's own question.
+//! Whether Claude Code trusts a folder, according to its own file, which is only read: a folder becomes trusted by the answer to
+//! Claude Code's own question.
 
+use crate::os::files;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -15,15 +16,15 @@ pub fn trust_file(environment: &[(String, String)]) -> Option<PathBuf> {
     Some(home.join(".claude.json"))
 }
 
-/// Whether Claude Code would ask about this folder before it works there. Where its file can't be read it would.
+/// Whether Claude Code would ask about this folder before it works there. If its file can't be read, it would.
 pub fn would_ask(environment: &[(String, String)], folder: &Path) -> bool {
-    let text = trust_file(environment).and_then(|file| std::fs::read(file).ok());
+    let text = trust_file(environment).and_then(|file| files::read(&file).ok());
     let settings: Option<Value> = text.and_then(|text| serde_json::from_slice(&text).ok());
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     !settings.is_some_and(|settings| is_trusted(&settings, &folder))
 }
 
-/// A folder is trusted with one above it.
+/// A folder is trusted if a parent is.
 fn is_trusted(settings: &Value, folder: &Path) -> bool {
     let projects = &settings["projects"];
     folder.ancestors().any(|above| {

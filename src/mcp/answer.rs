@@ -1,4 +1,4 @@
-//! What a tool answers: short, with a mark where something was left out; an error with its next step.
+//! The answers of tools: short, with a mark for omitted parts; an error has its next step.
 
 use crate::core::model::{Fault, RpcError};
 use crate::core::text::excerpt;
@@ -7,10 +7,10 @@ use serde::Serialize;
 
 pub type Told = CallToolResult;
 
-/// Longest result in bytes, about 6,000 tokens: a result is read by a model that has other things to read too.
+/// The longest result in bytes, about 6,000 tokens: the model that reads it has other things to read too.
 pub const MAX_RESULT: usize = 24_000;
 
-/// Text as it is, its middle left out where it is too long.
+/// Text, with its middle omitted if it is too long.
 pub fn text(text: &str) -> Told {
     let text = excerpt::ends(text, MAX_RESULT);
     CallToolResult::success(vec![ContentBlock::text(text)])
@@ -24,7 +24,7 @@ pub fn json(value: &impl Serialize) -> Told {
     }
 }
 
-/// A value as JSON whose parts have been cut already.
+/// A value as JSON whose parts are already shortened.
 pub fn whole(value: &impl Serialize) -> Told {
     match serde_json::to_string(value) {
         Ok(json) => CallToolResult::success(vec![ContentBlock::text(json)]),
@@ -32,7 +32,7 @@ pub fn whole(value: &impl Serialize) -> Told {
     }
 }
 
-/// The model is told what is wrong and what to do next.
+/// An error for the model: what is wrong and what to do next.
 pub fn fault(error: &RpcError) -> Told {
     let kind = match error.fault {
         Fault::Failed => "failed",

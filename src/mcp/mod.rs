@@ -1,6 +1,6 @@
-//! The daemon as tools of an MCP client, such as a Claude Code that leads others: `missiond mcp` on standard input
-//! and output. It is a client of the control socket like any other, and may do there what its place allows: started
-//! inside a slot, only what `[mcp]` in the policy of that slot's role grants.
+//! The daemon as tools of an MCP client, such as a Claude Code that leads others: `missiond mcp` on standard input and output. It
+//! is a client of the control socket like any other, with the same permissions: started inside a slot, it may only do what
+//! `[mcp]` in the policy of that slot's role grants.
 
 mod answer;
 mod pending;
@@ -24,21 +24,21 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt, tool_handler};
 use tokio_util::sync::CancellationToken;
 
-/// As much as is repeated of the name of a tool that is not there.
+/// How much of an unknown tool's name is repeated.
 const MAX_NAME: usize = 64;
 
-/// What the client is given.
+/// The options for the client.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct McpOptions {
     /// Only tools that change nothing.
     pub read_only: bool,
-    /// Also the tool that answers what a slot asks a person.
+    /// Also the tool that answers a slot's question to a person.
     pub allow_confirm: bool,
 }
 
 #[derive(Clone)]
 pub struct McpServer {
-    /// One connection for each call: a call that waits holds up no other.
+    /// One connection for each call: a call that waits does not delay others.
     dial: Dial,
     router: ToolRouter<McpServer>,
 }
@@ -68,7 +68,7 @@ impl McpServer {
         McpServer { dial, router }
     }
 
-    /// Serves the client at standard input and output until it has gone.
+    /// Serves the client at standard input and output until it disconnects.
     pub async fn serve(self) -> Result<(), String> {
         let service = self.serve_on(rmcp::transport::stdio()).await?;
         let _ = service.waiting().await;
@@ -98,7 +98,7 @@ impl McpServer {
         ErrorData::invalid_params(text, None)
     }
 
-    /// Asks the daemon; a client that no longer waits takes its question back.
+    /// Calls the daemon; if the client stops waiting, the request is withdrawn.
     async fn ask<M: Method>(
         &self,
         params: M::Params,
@@ -114,7 +114,7 @@ impl McpServer {
         }
     }
 
-    /// Asks, and tells what was answered.
+    /// Calls the daemon and formats the answer.
     async fn tell<M: Method>(
         &self,
         params: M::Params,
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// A tool and the request of the same name take the same times, in milliseconds.
+    /// A tool and the request of the same name use the same unit, milliseconds.
     #[test]
     fn times_are_in_milliseconds_as_on_the_socket() {
         let mut times = 0;

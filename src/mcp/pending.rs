@@ -1,4 +1,4 @@
-//! Tools on what the slots ask.
+//! Tools for the questions of slots.
 
 use super::McpServer;
 use super::answer::{self, Told};
@@ -16,26 +16,26 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct AnswerParams {
     /// The slot that asks.
     slot: String,
-    /// `yes`, `no`, or the label of one of the options; labels with commas between them where several can be
-    /// chosen. A word that is no option is refused, and so is `yes` at a question without that very label.
+    /// `yes`, `no`, or the label of one of the options; several labels separated by commas if several can be chosen. Any other
+    /// word is refused, and so is `yes` at a question that has no such label.
     #[serde(default)]
     answer: Option<String>,
-    /// In place of `answer`: an answer in words of your own, where the question has a line for it.
+    /// Instead of `answer`: your own text, if the question has a field for it.
     #[serde(default)]
     text: Option<String>,
-    /// The id of the dialog that was seen, from `pending`: where another one is up by now, nothing is pressed.
+    /// The id of the dialog that was seen, from `pending`: if another one is up by now, no key is pressed.
     dialog: String,
-    /// With `no`: what the slot is told.
+    /// With `no`: the reason for the slot.
     #[serde(default)]
     reason: Option<String>,
-    /// An id of your own: repeated with the same id, the answer is given once, and what came of it is the same.
+    /// Your own id: a repeated call with the same id answers once and returns the same result.
     #[serde(default)]
     id: Option<String>,
 }
 
 #[tool_router(router = pending_router, vis = "pub(super)")]
 impl McpServer {
-    /// Shows what the slots ask that no rule answers: the whole dialog, its options and why a person is asked.
+    /// Shows the open questions of slots that no rule answers: the whole dialog, its options and why a person is asked.
     #[tool(annotations(title = "Questions for a person", read_only_hint = true))]
     async fn pending(
         &self,
@@ -49,7 +49,7 @@ impl McpServer {
 
 #[tool_router(router = confirm_router, vis = "pub(super)")]
 impl McpServer {
-    /// Answers what a slot asks, in place of a person. The dialog must have been read with `pending` before.
+    /// Answers a slot's question in place of a person. Read the dialog with `pending` first.
     #[tool(annotations(
         title = "Answer a question",
         read_only_hint = false,
@@ -72,6 +72,7 @@ impl McpServer {
             dialog: Some(params.dialog),
             reason: params.reason,
             anyway: false,
+            against_rule: false,
             id: params.id,
         };
         self.tell::<Confirm>(request, cancelled, |done| answer::json(&done))

@@ -1,4 +1,4 @@
-//! How an MCP client is told of this server.
+//! How to register this server with an MCP client.
 
 use crate::core::text::quoting::quoted;
 use serde_json::{Value, json};

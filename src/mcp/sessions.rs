@@ -1,4 +1,4 @@
-//! Tools on sessions: any program in a terminal of its own.
+//! Tools for sessions: any program in its own terminal.
 
 use super::McpServer;
 use super::answer::{self, Told};
@@ -18,34 +18,34 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 
-/// The most that one result may hold: what comes is cut to it by the daemon, head and tail kept.
+/// The most tokens of one result: the daemon shortens longer output and keeps its head and tail.
 const MAX_TOKENS: usize = 10_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExecTool {
-    /// One line for a shell, or a list of words: the program and its arguments.
+    /// One line for a shell, or a list: the program and its arguments.
     #[serde(alias = "cmd")]
     command: CommandWords,
-    /// The directory to run it in; the one in which the client runs where it is left out.
+    /// The working directory; default: the client's directory.
     #[serde(default, alias = "workdir")]
     cwd: Option<PathBuf>,
-    /// The shell that runs the line; $SHELL where it is left out.
+    /// The shell that runs the line; default: $SHELL.
     #[serde(default)]
     shell: Option<String>,
     /// The shell reads its profile first.
     #[serde(default)]
     login: bool,
-    /// Variables on top of the client's environment.
+    /// Variables in addition to the client's environment.
     #[serde(default)]
     env: BTreeMap<String, String>,
-    /// The command is ended after so many milliseconds.
+    /// The command is ended after this many milliseconds.
     #[serde(default)]
     timeout_ms: Option<u64>,
-    /// The command is ended when its processes hold more bytes of memory than this.
+    /// The command is ended when its processes use more bytes of memory than this.
     #[serde(default)]
     max_memory: Option<u64>,
-    /// What the kernel holds each process of the command to.
+    /// The kernel's limits for each process of the command.
     #[serde(default)]
     limits: Limits,
     #[serde(flatten)]
@@ -58,9 +58,9 @@ pub(super) struct ListPty {}
 
 #[tool_router(router = sessions_router, vis = "pub(super)")]
 impl McpServer {
-    /// Runs a command in a terminal of its own, waits a moment, and returns what it has written. Where it still runs,
-    /// `write_stdin` with its session_id types into it and returns what has come since; `screen` shows a full-screen
-    /// program. The session ends with this client.
+    /// Runs a command in its own terminal, waits a moment, and returns its output. If it still runs, `write_stdin` with its
+    /// session_id types into it and returns the new output; `screen` shows a full-screen program. The session ends with this
+    /// client.
     #[tool(annotations(
         title = "Run a command",
         read_only_hint = false,
@@ -100,7 +100,7 @@ impl McpServer {
             .await
     }
 
-    /// Types into a command that runs, waits a moment, and returns what it has written since the last look.
+    /// Types into a running command, waits a moment, and returns the output since the last call.
     #[tool(annotations(
         title = "Type into a command",
         read_only_hint = false,
@@ -154,7 +154,7 @@ impl McpServer {
     }
 }
 
-/// Sessions are this client's own, and end with it.
+/// Sessions belong to this client, and end with it.
 fn owner() -> String {
     format!("orchestrator:mcp-{}", std::process::id())
 }

@@ -1,4 +1,4 @@
-//! Tools on slots.
+//! Tools for slots.
 
 use super::McpServer;
 use super::answer::{self, Told};
@@ -16,9 +16,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// How long a tool waits unless it is told otherwise: most answers come sooner, and most clients wait that long.
+/// How long a tool waits by default: most answers come sooner, and most clients wait that long.
 pub(super) const PATIENCE_MS: u64 = 300_000;
-/// Entries of a conversation unless it is told otherwise, and what is shown of each.
+/// The default number of conversation entries, and how much of each is shown.
 const TURNS: usize = 10;
 const MAX_TURN: usize = 2_000;
 
@@ -37,13 +37,13 @@ pub(super) struct MessageParams {
     slot: String,
     /// The message, as a person would type it.
     text: String,
-    /// Wait for the answer (the default), or return once the slot has taken the message.
+    /// Wait for the answer (the default), or return once the slot has accepted the message.
     #[serde(default = "yes")]
     wait: bool,
-    /// Milliseconds to wait for the answer, 300,000 unless told; the turn goes on after that.
+    /// Milliseconds to wait for the answer, default 300,000; the turn continues after that.
     #[serde(default)]
     timeout_ms: Option<u64>,
-    /// An id of your own: repeated with the same id, the message is sent once and has the same answer.
+    /// Your own id: a repeated call with the same id sends the message once and returns the same answer.
     #[serde(default)]
     id: Option<String>,
 }
@@ -57,10 +57,10 @@ fn yes() -> bool {
 pub(super) struct UntilParams {
     /// The name of the slot.
     slot: String,
-    /// Return when the slot is in one of these states; idle, confirming, error or exited where it is left out.
+    /// Return when the slot is in one of these states; default: idle, confirming, error or exited.
     #[serde(default)]
     states: Vec<State>,
-    /// Milliseconds to wait, 300,000 unless told.
+    /// Milliseconds to wait, default 300,000.
     #[serde(default)]
     timeout_ms: Option<u64>,
 }
@@ -70,7 +70,7 @@ pub(super) struct UntilParams {
 pub(super) struct ScreenOf {
     /// The name of the slot or session.
     slot: String,
-    /// The last so many lines, scrollback included, instead of the visible screen.
+    /// The last N lines, scrollback included, instead of the visible screen.
     #[serde(default)]
     lines: Option<usize>,
 }
@@ -80,14 +80,14 @@ pub(super) struct ScreenOf {
 pub(super) struct HistoryOf {
     /// The name of the slot.
     slot: String,
-    /// The last so many entries, 10 unless told.
+    /// The last N entries, default 10.
     #[serde(default)]
     last: Option<usize>,
 }
 
 #[tool_router(router = slots_router, vis = "pub(super)")]
 impl McpServer {
-    /// Shows the slots: name, role, state, what each is doing, and the task it works on.
+    /// Shows the slots: name, role, state, current activity, and the task it works on.
     #[tool(annotations(title = "Slots and their states", read_only_hint = true))]
     async fn status(
         &self,
@@ -100,8 +100,8 @@ impl McpServer {
         .await
     }
 
-    /// Sends a message to a slot, as a person would, and returns the answer. A slot that is busy takes it when it is
-    /// idle. For a slot that is at a dialog, or for any slot of a role, use `submit` instead.
+    /// Sends a message to a slot, as a person would, and returns the answer. A busy slot gets it when it is idle. For a slot at a
+    /// dialog, or for any slot of a role, use `submit` instead.
     #[tool(annotations(
         title = "Send a message",
         read_only_hint = false,
@@ -135,7 +135,7 @@ impl McpServer {
         .await
     }
 
-    /// Waits until a slot is in one of the given states, and says which.
+    /// Waits until a slot is in one of the given states, and returns it.
     #[tool(annotations(title = "Wait for a slot", read_only_hint = true))]
     async fn wait(
         &self,
@@ -199,7 +199,7 @@ impl McpServer {
         .await
     }
 
-    /// Stops what a slot is doing, never the slot itself: its program stays and takes the next message.
+    /// Stops the current turn of a slot, never the slot itself: its program stays and accepts the next message.
     #[tool(annotations(
         title = "Interrupt a slot",
         read_only_hint = false,
@@ -233,7 +233,7 @@ impl McpServer {
         }
     }
 
-    /// Stops slots: their programs are ended, and what they were doing is lost. The conversation is kept.
+    /// Stops slots: their programs are ended, and their current work is lost. The conversation is kept.
     #[tool(annotations(
         title = "Stop slots",
         read_only_hint = false,
@@ -262,7 +262,7 @@ impl NamedSlots {
     }
 }
 
-/// One that failed is an error of the call, with the others beside it.
+/// A failure of one slot is an error of the call, together with the other results.
 fn each(done: Vec<Done>) -> Told {
     let failed = done.iter().any(|one| one.error.is_some());
     let mut told = answer::json(&done);
@@ -270,7 +270,7 @@ fn each(done: Vec<Done>) -> Told {
     told
 }
 
-/// What a model needs of a slot's status.
+/// The parts of a slot's status that a model needs.
 fn in_short(status: &SlotStatus) -> Value {
     let full = json!({
         "slot": status.slot,

@@ -1,4 +1,4 @@
-//! Tools on tasks.
+//! Tools for tasks.
 
 use super::McpServer;
 use super::answer::{self, Told};
@@ -15,23 +15,23 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// What is shown of a task's text beside its state.
+/// How much of a task's text is shown with its state.
 const MAX_TEXT: usize = 300;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewTaskParams {
-    /// The name of a slot, or @role for the first slot of that role that is free.
+    /// The name of a slot, or @role for the first free slot of that role.
     to: String,
     /// The prompt.
     text: String,
-    /// How often it may be given out again when its slot ends under it; never, unless told.
+    /// How often it may be tried again when its slot ends during the task; default 0.
     #[serde(default)]
     retries: u32,
-    /// A name of your own for it, by which it is submitted once, however often it is asked for.
+    /// Your own name for it: a task with the same name is submitted only once.
     #[serde(default)]
     id: Option<String>,
-    /// It fails, and its turn is interrupted, so many milliseconds after a slot has it; never, unless told.
+    /// It fails, and its turn is interrupted, this many milliseconds after a slot gets it; default: no limit.
     #[serde(default)]
     timeout_ms: Option<u64>,
 }
@@ -41,10 +41,10 @@ pub(super) struct NewTaskParams {
 pub(super) struct TaskOf {
     /// The id that `submit` returned.
     id: String,
-    /// Wait until it has ended or needs a person, instead of saying at once how it stands.
+    /// Wait until it has ended or needs a person, instead of returning its state at once.
     #[serde(default)]
     wait: bool,
-    /// With `wait`: milliseconds to wait, 300,000 unless told; the task goes on after that.
+    /// With `wait`: milliseconds to wait, default 300,000; the task continues after that.
     #[serde(default)]
     timeout_ms: Option<u64>,
 }
@@ -52,15 +52,14 @@ pub(super) struct TaskOf {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskList {
-    /// Also those that have ended.
+    /// Also ended tasks.
     #[serde(default)]
     all: bool,
 }
 
 #[tool_router(router = tasks_router, vis = "pub(super)")]
 impl McpServer {
-    /// Puts a prompt into the queue for a slot or a @role, and returns its id at once. `task` with the id returns the
-    /// answer.
+    /// Submits a prompt to the queue for a slot or a @role, and returns its id at once. `task` with the id returns the answer.
     #[tool(annotations(
         title = "Submit a task",
         read_only_hint = false,
@@ -83,8 +82,8 @@ impl McpServer {
             .await
     }
 
-    /// Shows a task: its state (queued, running, needs_person, done, failed, cancelled), its slot, and its answer or
-    /// why it failed.
+    /// Shows a task: its state (queued, running, needs_person, done, failed, cancelled), its slot, and its answer or why it
+    /// failed.
     #[tool(annotations(title = "A task and its answer", read_only_hint = true))]
     async fn task(
         &self,
@@ -108,7 +107,7 @@ impl McpServer {
         .await
     }
 
-    /// Shows the tasks that wait or run, in the order in which they were submitted.
+    /// Shows the waiting and running tasks, in the order of submission.
     #[tool(annotations(title = "Tasks", read_only_hint = true))]
     async fn tasks(
         &self,
@@ -129,7 +128,7 @@ impl McpServer {
         .await
     }
 
-    /// Cancels a task: one that waits is taken out of the queue, one that runs is interrupted.
+    /// Cancels a task: a waiting one is removed from the queue, a running one is interrupted.
     #[tool(annotations(
         title = "Cancel a task",
         read_only_hint = false,
@@ -146,7 +145,7 @@ impl McpServer {
     }
 }
 
-/// What a model needs of a task, but for its answer.
+/// The parts of a task that a model needs, except its answer.
 fn in_short(task: &TaskStatus) -> Value {
     json!({
         "id": task.id,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const SIZE: (u16, u16) = (80, 24);
 /// A person needs longer than this to read an ask, and so the dashboard takes no answer before.
-const READING: Duration = Duration::from_millis(500);
+const READING: Duration = Duration::from_millis(2000);
 
 #[test]
 fn an_ask_of_claude_code_is_answered_in_the_dashboard() {
@@ -39,6 +39,7 @@ fn an_ask_of_claude_code_is_answered_in_the_dashboard() {
         person.types("y");
         pipe.exists().then_some(())
     });
+    person.sees("coder yes: decided, key 1, dialog gone, ran");
     person.sees("The pipe is there.");
     // Looking on has not changed the size of the slot.
     gets_size(&daemon, "coder", (120, 40));
@@ -143,6 +144,21 @@ fn a_daemon_that_goes_is_waited_for() {
     person.types("q");
     assert_eq!(person.ended(), 0);
     assert!(!processes::all_of(daemon.root()).is_empty());
+}
+
+#[test]
+fn sessions_are_a_tab_that_follows_what_happens() {
+    let daemon = shell();
+    let mut person = Person::run(&daemon, &["top"], SIZE);
+    person.sees("sh live");
+    person.types("\t");
+    person.sees("no sessions");
+    daemon.cmd(&["spawn", "--", "sleep", "600"]).expect(0);
+    person.sees("sleep 600");
+    person.types(b"\x1b");
+    person.sees("sh live");
+    person.types("q");
+    assert_eq!(person.ended(), 0);
 }
 
 #[test]

@@ -124,7 +124,11 @@ impl Person {
             .expect("no panic there")
             .terminal
             .screen();
-        let mut rows: Vec<String> = screen.lines.into_iter().map(|line| line.text).collect();
+        let mut rows: Vec<String> = screen
+            .lines
+            .into_iter()
+            .map(|line| line.text.clone())
+            .collect();
         while rows.last().is_some_and(String::is_empty) {
             rows.pop();
         }

@@ -83,7 +83,11 @@ fn play(path: &Path, join: usize) -> Result<(), TestCaseError> {
     let (seen, shown) = (viewer.screen(), slot.screen());
     if seen != shown {
         let rows = |screen: missiond::core::terminal::Screen| -> Vec<String> {
-            screen.lines.into_iter().map(|line| line.text).collect()
+            screen
+                .lines
+                .into_iter()
+                .map(|line| line.text.clone())
+                .collect()
         };
         let why = format!(
             "{} joined at {join}: {:#?}\n{:#?}",

@@ -75,7 +75,7 @@ fn the_recording_has_the_sizes(daemon: &Daemon) {
         .screen()
         .lines
         .into_iter()
-        .map(|line| line.text)
+        .map(|line| line.text.clone())
         .collect();
     while rows.last().is_some_and(String::is_empty) {
         rows.pop();

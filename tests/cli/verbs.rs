@@ -1,6 +1,7 @@
 //! The verbs that look at slots and act on them.
 
 use crate::fake::{Home, PATIENCE, Reply, dialog, status};
+use crate::promised;
 use serde_json::{Value, json};
 use std::process::Stdio;
 
@@ -34,23 +35,7 @@ fn status_as_json_has_every_promised_field() {
     let home = Home::new();
     let _requests = home.daemon("missiond", |_, _| Reply::Result(two_slots()));
     let json = home.run(&["status", "--json"]).exits(0).json();
-    for field in [
-        "slot",
-        "role",
-        "state",
-        "since",
-        "started_at",
-        "pid",
-        "restarts",
-        "session_id",
-        "task_id",
-        "cwd",
-        "dialog",
-        "gate",
-        "last_error",
-        "owner",
-        "log",
-    ] {
+    for field in promised::STATUS {
         assert!(json[0].get(field).is_some(), "no {field} in {json}");
     }
     assert_eq!(json[0]["state"], "idle");

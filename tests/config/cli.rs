@@ -170,17 +170,28 @@ fn show_prints_no_secret() {
     let file = user.path(".config/missiond/slots.toml");
     let slot = "[[slot]]\nname = \"sh\"\nkind = \"shell\"\ncwd = \"/\"\n\
         command = [\"sh\", \"-c\", \"curl -H 'Authorization: Bearer word-number-one-1'\"]\n\
-        env = { ANTHROPIC_API_KEY = \"word number two\", EDITOR = \"vi\", OTHER = \"ghp_0123456789abcdefghijABCDEFGHIJ0123\" }\n";
+        args = [\"--password\", \"word-number-three\", \"--model\", \"opus\"]\n\
+        env = { ANTHROPIC_API_KEY = \"word number two\", MYPASSWORD = \"word number four\", EDITOR = \"vi\", OTHER = \"ghp_0123456789abcdefghijABCDEFGHIJ0123\" }\n";
+    let notify = "[notify]\ncommand = [\"curl\", \"-H\", \"Authorization: Bearer word-number-five-5\", \
+        \"https://user:word-number-six@example.com/x\"]\n";
     let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, format!("{text}\n{slot}")).unwrap();
+    fs::write(&file, format!("{text}\n{slot}\n{notify}")).unwrap();
     for form in [&["config", "show"][..], &["config", "show", "--json"]] {
         let output = user.missiond(form).assert().success();
         let shown = String::from_utf8(output.get_output().stdout.clone()).unwrap();
-        for secret in ["word-number-one", "word number two", "ghp_0123"] {
+        for secret in [
+            "word-number-one",
+            "word number two",
+            "word-number-three",
+            "word number four",
+            "word-number-five",
+            "word-number-six",
+            "ghp_0123",
+        ] {
             assert!(!shown.contains(secret), "{secret}: {shown}");
         }
         assert!(
-            shown.contains("ANTHROPIC_API_KEY") && shown.contains("vi"),
+            shown.contains("ANTHROPIC_API_KEY") && shown.contains("vi") && shown.contains("opus"),
             "{shown}"
         );
     }

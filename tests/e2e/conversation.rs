@@ -2,6 +2,7 @@
 
 use super::words::prompts;
 use crate::support::daemon::Daemon;
+use crate::support::promised;
 use crate::support::setup::Setup;
 use crate::support::until;
 use missiond::lab::rehearsal::Step;
@@ -36,23 +37,7 @@ fn an_answer_is_exact_and_can_be_seen_everywhere() {
 
 fn status_has_its_shape(daemon: &Daemon) {
     let status = daemon.status("coder");
-    for key in [
-        "slot",
-        "role",
-        "state",
-        "since",
-        "started_at",
-        "pid",
-        "restarts",
-        "session_id",
-        "task_id",
-        "cwd",
-        "dialog",
-        "gate",
-        "last_error",
-        "owner",
-        "log",
-    ] {
+    for key in promised::STATUS {
         assert!(status.get(key).is_some(), "{key} is missing in {status}");
     }
     assert_eq!(status["state"], "idle");

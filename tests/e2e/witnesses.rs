@@ -1,6 +1,7 @@
 //! The screen is not believed alone.
 
 use crate::support::daemon::Daemon;
+use crate::support::hung_file::HungFile;
 use crate::support::setup::Setup;
 use crate::support::until;
 use serde_json::Value;
@@ -141,49 +142,70 @@ fn a_record_that_says_otherwise_makes_an_idle_slot_doubtful_until_it_agrees() {
     );
 }
 
-/// The file system of Claude Code's home may hang: here a pipe that nobody writes stands in place of its record. The slot is
-/// doubtful, and everything that a person needs answers.
+/// Starts a turn that does not end, and returns the record that Claude Code keeps of it: written again when the turn is
+/// over, and not before.
+fn record_of_a_turn(daemon: &Daemon) -> std::path::PathBuf {
+    daemon.wait_state("coder", "idle");
+    let pid = daemon.status("coder")["pid"].as_u64().expect("it runs");
+    let record = daemon.home().join(format!(".claude/sessions/{pid}.json"));
+    daemon
+        .cmd(&["send", "--no-wait", "coder", "JSON:[{\"hang\":600}]"])
+        .expect(0);
+    daemon.wait_state("coder", "thinking");
+    until("the record", || {
+        let text = std::fs::read_to_string(&record).ok()?;
+        text.contains("\"status\":\"busy\"").then_some(())
+    });
+    record
+}
+
+/// The slot is doubtful for this reason, `why` names it too, and everything that a person needs answers.
+fn doubtful_and_at_hand(daemon: &Daemon, reason: &str) {
+    let why = daemon.cmd(&["why", "coder"]).expect(0);
+    assert!(why.stdout.contains(reason), "{why}");
+    until("the slot to be doubtful", || {
+        let doubt = daemon.status("coder")["doubtful"].clone();
+        let doubt = doubt.as_str()?;
+        (doubt.contains("can't be read") && doubt.contains(reason)).then_some(())
+    });
+    daemon.cmd(&["interrupt", "coder"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    daemon.cmd(&["screen", "coder"]).expect(0);
+}
+
+/// The file system of Claude Code's home may hang: here the daemon can't open the record until the test ends.
 #[test]
 fn a_record_that_hangs_delays_no_interrupt() {
     let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
         return;
     };
-    daemon.wait_state("coder", "idle");
-    let pid = daemon.status("coder")["pid"].as_u64().expect("it runs");
-    let records = daemon.home().join(".claude/sessions");
-    let (away, file) = (records.with_extension("away"), format!("{pid}.json"));
-    daemon
-        .cmd(&["send", "--no-wait", "coder", "JSON:[{\"hang\":600}]"])
-        .expect(0);
-    daemon.wait_state("coder", "thinking");
-    // It is written again when the turn is over: not before the interrupt.
-    until("the record", || {
-        let text = std::fs::read_to_string(records.join(&file)).ok()?;
-        text.contains("\"status\":\"busy\"").then_some(())
-    });
-    std::fs::rename(&records, &away).expect("a directory of ours");
-    std::fs::create_dir(&records).expect("a directory of ours");
-    let pipe = records.join(&file);
-    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    let record = record_of_a_turn(&daemon);
+    let Some(hung) = HungFile::new(&record, daemon.pid()) else {
+        return;
+    };
+    doubtful_and_at_hand(&daemon, "the file system does not answer");
+    drop(hung);
+    daemon.cmd(&["stop", "coder"]).expect(0);
+}
+
+/// A record that is there and is no file is no reason to believe the screen alone.
+#[test]
+fn a_fifo_in_place_of_the_record_makes_the_slot_doubtful() {
+    let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    let record = record_of_a_turn(&daemon);
+    let records = record.parent().expect("a directory");
+    let away = records.with_extension("away");
+    std::fs::rename(records, &away).expect("a directory of ours");
+    std::fs::create_dir(records).expect("a directory of ours");
+    let made = std::process::Command::new("mkfifo").arg(&record).status();
     assert!(made.is_ok_and(|made| made.success()));
+    doubtful_and_at_hand(&daemon, "not a regular file");
 
-    let why = daemon.cmd(&["why", "coder"]).expect(0);
-    assert!(
-        why.stdout.contains("the file system does not answer"),
-        "{why}"
-    );
-    until("the slot to be doubtful", || {
-        let doubt = daemon.status("coder")["doubtful"].clone();
-        doubt.as_str()?.contains("can't be read").then_some(())
-    });
-    // It hangs since seconds, and still does: nobody has opened the pipe.
-    daemon.cmd(&["interrupt", "coder"]).expect(0);
-    daemon.wait_state("coder", "idle");
-    daemon.cmd(&["screen", "coder"]).expect(0);
-
-    std::fs::remove_file(&pipe).expect("a file of ours");
-    std::fs::remove_dir_all(&records).expect("a directory of ours");
-    std::fs::rename(&away, &records).expect("a directory of ours");
+    std::fs::remove_file(&record).expect("a file of ours");
+    std::fs::remove_dir_all(records).expect("a directory of ours");
+    std::fs::rename(&away, records).expect("a directory of ours");
     daemon.cmd(&["stop", "coder"]).expect(0);
 }
 

@@ -62,7 +62,11 @@ fn nobody_approves_himself(daemon: &Daemon) {
         .iter()
         .find(|entry| entry["tool"] == "Bash")
         .expect("a verdict");
-    assert_eq!(judged["answer"], "allow", "{judged}");
+    assert_eq!(judged["verdict"], "allow", "{judged}");
+    assert_eq!(
+        judged["answer"], "none",
+        "Claude Code checks it too: {judged}"
+    );
     assert_eq!(judged["rule"]["line"], 3, "{judged}");
     assert!(
         judged["session"].is_string() && judged["cwd"].is_string(),

@@ -12,7 +12,7 @@ use std::fs;
 
 const POLICY: &str = "\
 allow = [\"Bash(ls *)\"]
-ask = [\"Bash(mkfifo *)\", \"WebFetch\"]
+ask = [\"Bash(touch *)\"]
 ";
 
 #[test]
@@ -28,6 +28,7 @@ fn the_gate_knows_which_dialog_is_whose() {
     a_mark_ties_a_dialog_to_its_whole_call(&daemon);
     calls_at_once_are_told_apart_and_left_to_a_person(&daemon);
     without_a_mark_tool_and_target_do(&daemon);
+    an_ask_rule_has_claude_codes_own_words_and_its_call_is_known(&daemon);
     another_mode_is_reported_and_silence_means_ask(&daemon);
     let log = daemon.log("coder");
     assert!(!log.contains("tampered"), "{log}");
@@ -114,6 +115,17 @@ fn without_a_mark_tool_and_target_do(daemon: &Daemon) {
     assert!(path.exists());
 }
 
+/// Claude Code has the rule too, and shows its own reason in the place of the one with the mark.
+fn an_ask_rule_has_claude_codes_own_words_and_its_call_is_known(daemon: &Daemon) {
+    let input = json!({"command": "touch asked.txt", "description": "a call"});
+    let waiting = waits(daemon, "touch it", vec![Step::tool("Bash", input.clone())]);
+    assert_eq!(waiting["dialog"]["input"], input, "{waiting}");
+    assert!(waiting["dialog"]["request"].is_string(), "{waiting}");
+    daemon.cmd(&["confirm", "coder", "yes"]).expect(0);
+    daemon.wait_state("coder", "idle");
+    assert!(daemon.cwd("coder").join("asked.txt").exists());
+}
+
 fn another_mode_is_reported_and_silence_means_ask(daemon: &Daemon) {
     assert_eq!(daemon.status("coder")["mode"], "manual");
     // Shift+Tab, as a person at the terminal would press it.
@@ -172,7 +184,7 @@ fn ordinary_calls_raise_no_alarm() {
     let judged = audit(&daemon);
     let judged = judged
         .iter()
-        .filter(|entry| entry["answer"] == "allow")
+        .filter(|entry| entry["verdict"] == "allow")
         .count();
     assert!(judged >= 5, "{judged} calls were judged");
     assert!(

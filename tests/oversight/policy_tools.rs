@@ -64,12 +64,17 @@ impl Place {
 }
 
 fn call(cwd: &Path, command: &str, decision: Decision, by: &str) -> Record {
-    Record {
-        verdict: Some(decision),
-        by: by.to_owned(),
-        cwd: Some(cwd.to_owned()),
-        ..Record::verdict("first", "Bash", &json!({ "command": command }))
-    }
+    let mut record = Record::verdict("first", "Bash", &json!({ "command": command }));
+    record.verdict = Some(decision);
+    record.actor.by = by.to_owned();
+    record.call.cwd = Some(cwd.to_owned());
+    record
+}
+
+/// A call of which only a part was seen.
+fn cut(mut record: Record) -> Record {
+    record.call.partial = true;
+    record
 }
 
 /// Writes an audit as a daemon would.
@@ -89,10 +94,7 @@ fn audited(place: &Place) {
             call(cwd, "rm x", Decision::Deny, "policy"),
             call(cwd, "make all", Decision::Deny, "person"),
             call(cwd, "cargo doc", Decision::Allow, "person"),
-            Record {
-                partial: true,
-                ..call(cwd, "ls cut", Decision::Allow, "person")
-            },
+            cut(call(cwd, "ls cut", Decision::Allow, "person")),
             Record::key("first", "1", "a key"),
         ];
         for record in records {
@@ -172,6 +174,43 @@ fn test_says_what_another_policy_changes() {
 }
 
 #[test]
+fn explain_says_what_the_rule_would_have_changed() {
+    let place = Place::new();
+    audited(&place);
+    let explain = [
+        "policy",
+        "explain",
+        "--policy",
+        "policies/coder.toml",
+        "--tool",
+        "Bash",
+        "--input",
+        "{\"command\":\"npm test\"}",
+    ];
+    let with_config = [&explain[..], &["--config", "slots.toml"]].concat();
+    let told = place.run(&with_config).expect(0);
+    let rule = "to allow it, add to `allow`: \"Bash(npm test)\"";
+    let effect = "with that, 1 ask becomes allow, 0 denies, in the last 7 days";
+    for text in [rule, effect] {
+        assert!(told.stdout.contains(text), "{text} in {told}");
+    }
+    let told = place
+        .run(&[&with_config[..], &["--json"]].concat())
+        .expect(0);
+    let told = told.json();
+    assert_eq!(told["would_change"], json!({ "asks": 1, "denies": 0 }));
+    // No role of the config has this policy.
+    place.write("new.toml", POLICY);
+    let mut other = with_config.clone();
+    other[3] = "new.toml";
+    let told = place.run(&other).expect(0);
+    assert!(
+        told.stdout.contains(rule) && !told.stdout.contains("with that"),
+        "{told}"
+    );
+}
+
+#[test]
 fn suggest_gives_narrow_rules_that_would_help() {
     let place = Place::new();
     audited(&place);
@@ -180,7 +219,7 @@ fn suggest_gives_narrow_rules_that_would_help() {
     assert_eq!(
         told.text(),
         format!(
-            "# for `allow` in {}\n  \"Bash(npm test)\",  # confirmed twice\n  \
+            "# for `allow` in {}\n  \"Bash(npm test)\",  # confirmed twice; 1 ask becomes allow, 0 denies, in the last 7 days\n  \
              # no narrow rule for: Bash: git push origin (confirmed once)",
             place.path("policies/coder.toml").display()
         )

@@ -137,7 +137,12 @@ fn a_users_own_settings_decide_only_where_the_policy_says_so() {
             assert_eq!(explained["verdict"], judged["verdict"], "{slot}: {input}");
             assert_eq!(explained["why"], judged["why"], "{slot}: {input}");
             assert_eq!(explained["rule"], judged["rule"]["text"], "{slot}: {input}");
-            assert_eq!(judged["verdict"], judged["answer"], "{slot}: {input}");
+            // An allow that is not proven is not said.
+            let answer = match judged["verdict"].as_str() {
+                Some("allow") => "none",
+                word => word.unwrap_or_default(),
+            };
+            assert_eq!(judged["answer"], answer, "{slot}: {input}");
         }
         assert!(!file(slot, "F").exists() && file(slot, "notes.txt").exists());
         assert!(file(slot, "pipe").exists() && !file(slot, "new.txt").exists());

@@ -46,28 +46,34 @@ fn claude_code_works_in_a_sandbox_and_missiond_is_out_of_reach() {
     let daemon = Daemon::start_with(&setup, &command);
     daemon.wait_state("coder", "idle");
 
-    let tell = |words: &str, command: &str| {
+    // Claude Code asks by itself about a file elsewhere (5), and a person says yes.
+    let tell = |words: &str, command: &str, code: i32| {
         let tool = Step::tool("Bash", json!({ "command": command }));
         daemon
             .endpoint
             .on(words, vec![tool, Step::text("I tried.")]);
-        let answer = daemon.cmd(&["send", "coder", words]).expect(0);
-        assert_eq!(answer.text(), "I tried.");
+        daemon.cmd(&["send", "coder", words]).expect(code);
+        if code == 5 {
+            daemon.cmd(&["confirm", "coder", "yes"]).expect(0);
+            daemon.wait_state("coder", "idle");
+        }
         let history = daemon
             .cmd(&["history", "coder", "-n", "2", "--json"])
             .expect(0);
-        history.json_lines()[0]["text"].to_string()
+        let lines = history.json_lines();
+        assert_eq!(lines[1]["text"], "I tried.");
+        lines[0]["text"].to_string()
     };
     let pipe = daemon.cwd("coder").join("pipe");
-    tell("make it", &format!("mkfifo {}", pipe.display()));
+    tell("make it", &format!("mkfifo {}", pipe.display()), 0);
     assert!(pipe.exists(), "the rule allowed it through the hook");
     assert_eq!(daemon.status("coder")["gate"], "hook");
 
     let config = daemon.config();
-    let said = tell("read it", &format!("cat {}", config.display()));
+    let said = tell("read it", &format!("cat {}", config.display()), 5);
     assert!(said.contains("No such file"), "{said}");
     let program = env!("CARGO_BIN_EXE_missiond");
-    let said = tell("approve it", &format!("{program} confirm coder yes"));
+    let said = tell("approve it", &format!("{program} confirm coder yes"), 0);
     assert!(said.contains("nobody approves himself"), "{said}");
     assert_eq!(refusals(&daemon).len(), 1);
     daemon.cmd(&["stop", "coder"]).expect(0);

@@ -49,6 +49,56 @@ fn sessions_live_through_a_crash_of_the_daemon() {
     nothing_left(&daemon);
 }
 
+/// Control characters are six times as long in the recording, which is rotated the sooner.
+const LONG_OUTPUT: &str = r#"awk 'BEGIN {
+    while (length(x) < 50) x = x "\001"
+    for (n = 1; n <= 70000; n++) print x n
+}'; exec sleep 1000"#;
+
+#[test]
+fn output_in_a_rotated_recording_is_kept_through_a_crash() {
+    for settings in ["", "buffer = \"2MB\""] {
+        let mut daemon = daemon_with(settings);
+        script(&daemon, "long", LONG_OUTPUT);
+        wait_output(&daemon, "long", "^70000");
+        let rotated = daemon.logs().join("long.cast.1");
+        until("the recording to be rotated", || {
+            rotated.exists().then_some(())
+        });
+        let shown = |daemon: &Daemon| {
+            let output = daemon.cmd(&["output", "long"]).expect(0);
+            let info = info(daemon, "long");
+            let kept = (info["output_bytes"].clone(), info["dropped_bytes"].clone());
+            (output.stdout, output.stderr, kept)
+        };
+        let before = shown(&daemon);
+        assert!(before.0.ends_with("69999\n70000\n"));
+        let drops = before.1.contains("bytes are no longer kept");
+        assert_eq!(drops, !settings.is_empty(), "{}", before.1);
+        daemon.crash();
+        daemon.again();
+        assert!(shown(&daemon) == before, "the same is kept as before");
+        // Only the newest recording is left: no screen counts as output, and what is missing is told.
+        daemon.crash();
+        std::fs::remove_file(&rotated).expect("it is there");
+        daemon.again();
+        let (output, told, _) = shown(&daemon);
+        assert!(told.contains("bytes are no longer kept"), "{told}");
+        let mut lines = output.lines().skip(1);
+        let first: u64 = lines
+            .next()
+            .and_then(|line| line.parse().ok())
+            .expect("a number");
+        let numbers: Vec<String> = (first..=70000).map(|n| n.to_string()).collect();
+        assert!(output.lines().skip(1).eq(numbers.iter()));
+        assert!(
+            output.lines().next().is_some_and(|cut| cut.len() <= 5),
+            "{output:.99}"
+        );
+        daemon.cmd(&["close", "long"]).expect(0);
+    }
+}
+
 #[test]
 fn what_ends_with_the_daemon_can_be_looked_at_after_it() {
     let mut daemon = daemon();

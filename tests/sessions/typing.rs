@@ -398,3 +398,25 @@ fn ctrl_c_ends_the_waiting_and_not_the_command() {
     daemon.cmd(&["keys", "bash", "ctrl+c"]).expect(0);
     waits.end().expect(130);
 }
+
+/// Nobody waited for the command that replaced the shell, and the other one says nothing of itself.
+#[test]
+fn a_shell_that_has_become_another_one_is_noticed_by_the_next_command() {
+    let daemon = daemon();
+    spawn(&daemon, &["--id", "sh", "--shell", "/bin/bash"]);
+    daemon
+        .cmd(&["wait", "sh", "--prompt", "--timeout", "50s"])
+        .expect(0);
+    let exec = "PS1='other> ' exec sh";
+    daemon.cmd(&["type", "sh", exec]).expect(0);
+    wait_output(&daemon, "sh", "^other> ");
+    let refused = daemon
+        .cmd(&["type", "sh", "echo hello", "--wait"])
+        .expect(4);
+    let why = "its shell has become another program";
+    assert!(refused.stderr.contains(why), "{refused}");
+    // What it proposes works.
+    let until = ["type", "sh", "echo $((6*7))", "--until-prompt", "^other>$"];
+    let answered = daemon.cmd(&until).expect(0);
+    assert!(answered.stdout.contains("42"), "{answered}");
+}

@@ -2,6 +2,7 @@
 
 use super::claude_code::claude;
 use super::processes;
+use super::program::program_at;
 use super::run::{Output, Running};
 use super::setup::{self, Setup};
 use super::{PINNED, until};
@@ -287,21 +288,4 @@ fn spawn(mut program: Command, root: &Path) -> Child {
 /// The program with an environment in which nothing of this machine is.
 pub fn missiond(root: &Path) -> Command {
     program_at(Path::new(env!("CARGO_BIN_EXE_missiond")), root)
-}
-
-/// The same for another binary.
-pub fn program_at(program: &Path, root: &Path) -> Command {
-    let mut command = Command::new(program);
-    command
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", root.join("home"))
-        .env("XDG_RUNTIME_DIR", root.join("run"))
-        .env("XDG_STATE_HOME", root.join("state"))
-        .env("XDG_DATA_HOME", root.join("data"))
-        .env("XDG_CONFIG_HOME", root.join("home"))
-        .env("MISSIOND_CONFIG", root.join("slots.toml"))
-        .env("LANG", "C.UTF-8")
-        .current_dir(root);
-    command
 }

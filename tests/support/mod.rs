@@ -6,8 +6,11 @@
 pub mod claude_code;
 pub mod daemon;
 pub mod disk;
+pub mod hung_file;
 pub mod npm;
 pub mod processes;
+pub mod program;
+pub mod promised;
 pub mod run;
 pub mod setup;
 pub mod skipped;

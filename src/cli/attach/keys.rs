@@ -75,7 +75,7 @@ pub struct KeyReader {
 
 /// What a key is to us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum KeyMeaning {
+enum AttachKey {
     Detach,
     /// The detach key is let go, which the kitty protocol tells.
     Released,
@@ -147,14 +147,14 @@ impl KeyReader {
         let meaning = self.meaning(&key);
         self.follow_paste(&key);
         match (meaning, self.pressed) {
-            (KeyMeaning::Detach, false) => self.pressed = true,
-            (KeyMeaning::Released, true) => {}
-            (KeyMeaning::Detach, true) => {
+            (AttachKey::Detach, false) => self.pressed = true,
+            (AttachKey::Released, true) => {}
+            (AttachKey::Detach, true) => {
                 self.pressed = false;
                 typed.send.append(&mut key);
             }
-            (KeyMeaning::Other, true) => typed.detach = true,
-            (KeyMeaning::Other | KeyMeaning::Released, false) => typed.send.append(&mut key),
+            (AttachKey::Other, true) => typed.detach = true,
+            (AttachKey::Other | AttachKey::Released, false) => typed.send.append(&mut key),
         }
     }
 
@@ -166,18 +166,18 @@ impl KeyReader {
         }
     }
 
-    fn meaning(&self, key: &[u8]) -> KeyMeaning {
+    fn meaning(&self, key: &[u8]) -> AttachKey {
         match key {
-            _ if self.in_paste => KeyMeaning::Other,
-            [byte] if *byte == self.key.control() => KeyMeaning::Detach,
+            _ if self.in_paste => AttachKey::Other,
+            [byte] if *byte == self.key.control() => AttachKey::Detach,
             [0x1b, b'[', body @ .., b'u'] => self.by_kitty(body),
             [0x1b, b'[', body @ .., b'~'] => self.by_modify_other_keys(body),
-            _ => KeyMeaning::Other,
+            _ => AttachKey::Other,
         }
     }
 
     /// `code:shifted:base;modifiers:event;text`. On a keyboard of another script, base is where the letter is.
-    fn by_kitty(&self, body: &[u8]) -> KeyMeaning {
+    fn by_kitty(&self, body: &[u8]) -> AttachKey {
         let mut fields = body.split(|byte| *byte == b';');
         let codes: Vec<Option<u32>> = numbers(fields.next());
         let modifiers = numbers(fields.next());
@@ -186,16 +186,16 @@ impl KeyReader {
             .flatten()
             .any(|code| *code == Some(self.key.letter.into()));
         if !is_letter || !is_ctrl(modifiers.first().copied().flatten()) {
-            return KeyMeaning::Other;
+            return AttachKey::Other;
         }
         match modifiers.get(1).copied().flatten() {
-            Some(3) => KeyMeaning::Released,
-            _ => KeyMeaning::Detach,
+            Some(3) => AttachKey::Released,
+            _ => AttachKey::Detach,
         }
     }
 
     /// `27;modifiers;code`.
-    fn by_modify_other_keys(&self, body: &[u8]) -> KeyMeaning {
+    fn by_modify_other_keys(&self, body: &[u8]) -> AttachKey {
         let fields: Vec<Option<u32>> = body
             .split(|byte| *byte == b';')
             .map(|field| numbers(Some(field)).first().copied().flatten())
@@ -203,9 +203,9 @@ impl KeyReader {
         let letter = u32::from(self.key.letter);
         match fields.as_slice() {
             [Some(27), modifiers, Some(code)] if *code == letter && is_ctrl(*modifiers) => {
-                KeyMeaning::Detach
+                AttachKey::Detach
             }
-            _ => KeyMeaning::Other,
+            _ => AttachKey::Other,
         }
     }
 }

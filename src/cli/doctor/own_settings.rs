@@ -122,7 +122,7 @@ mod tests {
         let home = tempfile::tempdir().expect("a directory");
         let file = home.path().join("settings.json");
         std::fs::write(&file, settings).expect("a file");
-        let mut slot = SlotConfig::sample("a", "/w");
+        let mut slot = SlotConfig::usual("a", "/w");
         keys(&mut slot);
         let files = [home.path().join("none.json"), file.clone()];
         let (Ok(said) | Err(said)) = said_of(&slot, default, &files);

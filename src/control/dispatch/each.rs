@@ -2,7 +2,7 @@
 
 use super::Dispatcher;
 use crate::core::machine::{Input, Reply};
-use crate::core::model::{Done, Fault, RpcError, Select};
+use crate::core::model::{Cut, Done, Fault, RpcError, Select};
 use crate::slot::SlotHandle;
 
 impl Dispatcher {
@@ -47,7 +47,7 @@ impl Dispatcher {
             let mut one = done(slot);
             match outcome {
                 Ok(Reply::Already) => one.already = true,
-                Ok(Reply::Dropped(ids)) => one.dropped = ids,
+                Ok(Reply::Cut(cut)) => one.cut = cut,
                 Ok(_) => {}
                 Err(error) => one.error = Some(error),
             }
@@ -70,7 +70,7 @@ pub(in crate::control) fn done(slot: &SlotHandle) -> Done {
         slot: status.slot,
         state: status.state,
         already: false,
-        dropped: Vec::new(),
+        cut: Cut::default(),
         error: None,
     }
 }

@@ -11,18 +11,36 @@ use crate::core::model::*;
 use crate::core::policy::Grants;
 use crate::daemon::DaemonHandle;
 use crate::events::Bus;
+use crate::os::blocking::Worker;
 use crate::os::peer::{Peer, PeerMarks, PeerOrigin};
 use crate::slot::SlotCommand;
 use serde_json::Value;
+use std::time::Duration;
 
 #[derive(Debug)]
 pub struct Dispatcher {
-    pub(super) daemon: DaemonHandle,
+    daemon: DaemonHandle,
+    reading: Worker,
 }
+
+/// What is read for a person has a few MiB at most; a read that takes longer waits for a disk that does not answer.
+const READING: Duration = Duration::from_secs(10);
 
 impl Dispatcher {
     pub fn new(daemon: DaemonHandle) -> Dispatcher {
-        Dispatcher { daemon }
+        Dispatcher {
+            daemon,
+            reading: Worker::new(READING),
+        }
+    }
+
+    /// Where logs and the audit are read for people, one job at a time.
+    pub(super) fn reading(&self) -> &Worker {
+        &self.reading
+    }
+
+    pub fn daemon(&self) -> &DaemonHandle {
+        &self.daemon
     }
 
     pub fn bus(&self) -> &Bus {
@@ -59,7 +77,10 @@ impl Dispatcher {
                 tracing::debug!("{text}")
             }
             // One that is gone has no log to write to.
-            Some(slot) => drop(slot.send(SlotCommand::Note(What::Warning { text })).await),
+            Some(slot) => drop(
+                slot.send(SlotCommand::Note(EventKind::Warning { text }))
+                    .await,
+            ),
             None => tracing::warn!("{text}"),
         }
         Err(refusal)
@@ -114,11 +135,12 @@ impl Dispatcher {
 impl Call<'_> {
     /// The one way in: answers a request if its caller may ask for it, with what the caller may see.
     pub async fn run(self, method: &str, params: Value) -> Result<Value, RpcError> {
-        self.permit(self.peer, method, &params).await?;
+        // In a box, so that a request is small while it waits for its turn.
+        Box::pin(self.permit(self.peer(), method, &params)).await?;
         let request = requests::find(method).ok_or_else(|| RpcError::no_such_method(method))?;
         let params = self.one_of_role(method, params)?;
         kinds::check(request, &params, |name| self.kind_of(name))?;
-        let answer = (request.run)(self, params).await?;
-        Ok(self.peer.may_see(answer))
+        let answer = request.answer(self, params).await?;
+        Ok(self.peer().may_see(answer))
     }
 }

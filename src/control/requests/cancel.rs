@@ -19,7 +19,7 @@ pub struct OneTask {
 }
 
 async fn answer(call: Call<'_>, one: OneTask) -> Result<TaskStatus, RpcError> {
-    let tasks = &call.daemon.tasks;
+    let tasks = &call.daemon().tasks;
     tasks.cancel(&one.id).await?;
     let ended = tasks.wait(&one.id, |task| task.state.is_final());
     let task = within(Some(CANCEL_LIMIT_MS), ended).await?;

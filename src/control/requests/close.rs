@@ -57,7 +57,7 @@ pub(super) async fn end_sessions(
         force,
         done,
     };
-    dispatcher.daemon.give(order).await?;
+    dispatcher.daemon().give(order).await?;
     futures_util::future::join_all(over).await;
     Ok(())
 }

@@ -1,8 +1,9 @@
 use super::*;
 use crate::core::claude::keys::{self, Answer};
-use crate::core::machine::{Confirmation, SUBMIT};
+use crate::core::machine::{Confirmation, Refusal, SUBMIT};
 use crate::daemon::DaemonHandle;
-use crate::once::{Active, Begun, Came, Confirming, OnceOutcome, OnceRecord};
+use crate::slot::once::{Active, Begun, Came, Confirming, OnceOutcome, OnceRecord};
+use chrono::Local;
 use std::sync::Arc;
 
 /// A key that was pressed shows within this, also on a loaded machine.
@@ -22,12 +23,13 @@ async fn answer(call: Call<'_>, params: ConfirmParams) -> Result<ConfirmAnswer, 
     // A daemon that was just started has not read the dialog yet.
     slot.has_looked().await;
     let record = asked_now(params, &slot.status());
-    let waiter = match call.daemon.once().confirms.begin(record)? {
+    let (asked, told) = (record.request.dialog.clone(), slot.clone());
+    let waiter = match call.daemon().once().confirms.begin(record)? {
         Begun::Ended(outcome) => return outcome.result(),
         Begun::UnderWay(waiter) => waiter,
         Begun::Yours(waiter, record) => {
             let on_its_way = ConfirmOnItsWay {
-                daemon: call.daemon.clone(),
+                daemon: call.daemon().clone(),
                 slot,
                 person: call.peer.person(),
                 record: *record,
@@ -37,7 +39,36 @@ async fn answer(call: Call<'_>, params: ConfirmParams) -> Result<ConfirmAnswer, 
             waiter
         }
     };
-    waiter.outcome().await
+    let outcome = waiter.outcome().await;
+    outcome.map_err(|error| with_first_answer(error, asked, &told.status()))
+}
+
+/// What an answer that comes too late is refused for. An answer whose own key was withheld is not one of these.
+const TOO_LATE: [Refusal; 4] = [
+    Refusal::NoDialog,
+    Refusal::OtherDialog,
+    Refusal::HiddenDialog,
+    Refusal::KeysUnderWay,
+];
+
+/// The first answer wins. Whoever comes later is told who gave it, when and how, and not only that the dialog has gone.
+fn with_first_answer(error: RpcError, asked: Option<String>, status: &SlotStatus) -> RpcError {
+    let is_it = |first: &&AnsweredDialog| Some(&first.dialog) == asked.as_ref();
+    let first = status.answered.as_ref().filter(is_it);
+    let is_late = TOO_LATE
+        .iter()
+        .any(|late| error.refusal == Some(late.name()));
+    let Some(first) = first.filter(|_| is_late) else {
+        return error;
+    };
+    let at = first.time.with_timezone(&Local).format("%H:%M:%S");
+    let by = first.via.as_ref().unwrap_or(&first.by);
+    let (slot, why) = (&status.slot, &first.why);
+    let message = format!("{slot} was answered before, at {at} by {by}: {why}");
+    RpcError {
+        next: None,
+        ..RpcError { message, ..error }
+    }
 }
 
 /// The answer, and the dialog that it is for: the one that was named, else the one that is up now.
@@ -89,6 +120,7 @@ impl ConfirmOnItsWay {
                 person: self.person.clone(),
                 id: Some(self.record.id.clone()),
                 anyway: asked.anyway,
+                against_rule: asked.against_rule,
             })
         };
         let abandoned = self.active.abandoned.clone();

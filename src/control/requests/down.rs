@@ -16,7 +16,7 @@ pub struct DownParams {
 }
 
 async fn answer(call: Call<'_>, params: DownParams) -> Result<Nothing, RpcError> {
-    call.daemon
+    call.daemon()
         .order(|reply| Order::Down {
             keep: params.keep,
             reply,

@@ -1,5 +1,8 @@
 use super::*;
 
+/// Bytes in memory: a transcript is read entry by entry, and what of it fits into an answer is kept.
+const BYTES: usize = 16 << 20;
+
 request! {
     /// Shows the conversation of a slot.
     History = "history", HistoryParams => HistoryAnswer;
@@ -20,7 +23,8 @@ pub struct HistoryParams {
 
 async fn answer(call: Call<'_>, params: HistoryParams) -> Result<HistoryAnswer, RpcError> {
     let last = params.last;
-    call.slot(&params.slot)?
-        .request(|reply| SlotCommand::History { last, reply })
+    let slot = call.slot(&params.slot)?;
+    call.hold(BYTES).await?;
+    slot.request(|reply| SlotCommand::History { last, reply })
         .await
 }

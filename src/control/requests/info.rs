@@ -64,7 +64,7 @@ pub(super) async fn info_of(
     dispatcher: &Dispatcher,
     slot: &SlotHandle,
 ) -> Result<SessionInfo, RpcError> {
-    let output = part(slot, WantedOutput::Range(0, 0)).await?;
+    let output = extent(slot).await?;
     let status = slot.status();
     let is_alive = !status.is_over();
     let Some(session) = status.session else {
@@ -72,7 +72,7 @@ pub(super) async fn info_of(
     };
     let usage = match status.pid {
         Some(pid) => dispatcher
-            .daemon
+            .daemon()
             .meter()
             .of(vec![pid])
             .await

@@ -7,12 +7,13 @@
 // What the files of the requests use most is imported here once, for their `use super::*`.
 use super::dispatch::Dispatcher;
 use super::dispatch::each::done;
+use super::heavy::{HeldWork, Holding};
 use super::kinds::Accepts;
 use super::permission::Access::{self, Anybody, Granted, OwnSlot, PersonOnly};
 use super::permission::Reach::{Connection, OwnSessions, OwnTasks, Slots};
 use super::scope::Scope;
 use super::subscriptions::Subscriptions;
-use super::written::{part, request};
+use super::written::{extent, part, request};
 use crate::core::claude::reading::State;
 use crate::core::machine::{Input, Reply};
 use crate::core::model::*;
@@ -27,7 +28,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 /// The type of a request, for clients: its name, what it takes and what it answers.
@@ -40,11 +43,63 @@ pub trait Method {
 /// A request under way: who asks, by which connection, and what answers.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
-    pub(super) dispatcher: &'a Dispatcher,
-    pub(super) peer: &'a Peer,
+    dispatcher: &'a Dispatcher,
+    peer: &'a Peer,
     /// Cancelled when the connection has ended.
-    pub(super) gone: &'a CancellationToken,
-    pub(super) subscriptions: &'a Subscriptions,
+    gone: &'a CancellationToken,
+    subscriptions: &'a Subscriptions,
+    holding: &'a Holding,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(
+        dispatcher: &'a Dispatcher,
+        peer: &'a Peer,
+        gone: &'a CancellationToken,
+        subscriptions: &'a Subscriptions,
+        holding: &'a Holding,
+    ) -> Call<'a> {
+        Call {
+            dispatcher,
+            peer,
+            gone,
+            subscriptions,
+            holding,
+        }
+    }
+
+    /// Before an answer that takes so many bytes of memory to make: waits for its turn, and holds them until it is in the
+    /// client's queue.
+    pub(super) async fn hold(&self, bytes: usize) -> Result<Arc<HeldWork>, RpcError> {
+        self.holding.hold(bytes).await
+    }
+
+    /// The turn of this connection for a list of slots or sessions, for as long as it is made.
+    pub(super) async fn list_turn(&self) -> Option<OwnedSemaphorePermit> {
+        self.holding.list().await
+    }
+
+    /// The same, for work on a thread, which goes on when the client has gone.
+    pub(super) fn held(&self) -> Option<Arc<HeldWork>> {
+        self.holding.held()
+    }
+
+    /// Gives back what is held, before a wait.
+    pub(super) fn let_go(&self) {
+        self.holding.let_go();
+    }
+
+    pub(super) fn dispatcher(&self) -> &'a Dispatcher {
+        self.dispatcher
+    }
+
+    pub(super) fn peer(&self) -> &'a Peer {
+        self.peer
+    }
+
+    pub(super) fn subscriptions(&self) -> &'a Subscriptions {
+        self.subscriptions
+    }
 }
 
 impl Deref for Call<'_> {
@@ -70,7 +125,14 @@ pub struct RequestEntry {
     pub params: fn(&mut SchemaGenerator) -> Schema,
     pub answer: fn(&mut SchemaGenerator) -> Schema,
     /// From its parameters to its answer, both as JSON. Whether the caller may ask is known before.
-    pub(super) run: for<'a> fn(Call<'a>, Value) -> Answering<'a>,
+    run: for<'a> fn(Call<'a>, Value) -> Answering<'a>,
+}
+
+impl RequestEntry {
+    /// Answers the request. Whether the caller may ask is known before.
+    pub(super) fn answer<'a>(&self, call: Call<'a>, params: Value) -> Answering<'a> {
+        (self.run)(call, params)
+    }
 }
 
 /// Makes the type of a request and its entry in the table. The function `answer` beside it answers the request.
@@ -135,6 +197,7 @@ macro_rules! table {
 
 mod adopt;
 mod attach;
+mod audit;
 mod cancel;
 mod clear;
 mod close;
@@ -142,11 +205,15 @@ mod close_pty_session;
 mod confirm;
 mod down;
 mod events;
+mod explain;
 mod history;
 mod hook;
 mod info;
 mod interrupt;
 mod list_pty_sessions;
+mod log;
+mod metrics;
+mod notify_test;
 mod output;
 mod peer;
 mod pending;
@@ -179,10 +246,10 @@ mod write;
 mod write_stdin;
 
 table! {
-    ping, status, stats, roles, start, stop, restart, adopt, send, sent, pending, confirm, interrupt, screen,
-    history, search, wait, write, attach, why, events, unsubscribe, policy, submit, task, tasks, cancel, reload,
-    down, hook, peer, spawn, sessions, info, type_line, resize, signal, close, output, clear, unified_exec, write_stdin,
-    close_pty_session, list_pty_sessions,
+    ping, status, stats, metrics, roles, start, stop, restart, adopt, send, sent, pending, explain, confirm, interrupt,
+    screen, history, search, wait, write, attach, why, log, events, unsubscribe, policy, audit, submit, task, tasks, cancel,
+    reload, notify_test, down, hook, peer, spawn, sessions, info, type_line, resize, signal, close, output, clear, unified_exec,
+    write_stdin, close_pty_session, list_pty_sessions,
 }
 
 /// All requests.

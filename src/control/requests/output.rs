@@ -75,6 +75,10 @@ impl OutputAnswer {
     }
 }
 
+/// Output that is made into an answer in less time than a thread takes to begin. It can be read also if there is no memory for
+/// another thread.
+const SHORT: usize = 64 << 10;
+
 async fn answer(call: Call<'_>, params: OutputParams) -> Result<OutputAnswer, RpcError> {
     let slot = call.slot(&params.slot)?;
     let wanted = match (params.from, params.lines) {
@@ -88,10 +92,11 @@ async fn answer(call: Call<'_>, params: OutputParams) -> Result<OutputAnswer, Rp
     let part = loop {
         pulse.mark_unchanged();
         let is_over = status.borrow_and_update().is_over();
-        let part = part(&slot, wanted).await?;
+        let part = part(call, &slot, wanted).await?;
         if !part.bytes.is_empty() || is_over {
             break part;
         }
+        call.let_go();
         let more = async {
             tokio::select! { _ = pulse.changed() => {}, _ = status.changed() => {} }
         };
@@ -99,7 +104,17 @@ async fn answer(call: Call<'_>, params: OutputParams) -> Result<OutputAnswer, Rp
             break part;
         }
     };
-    Ok(output_answer(slot.status(), part, &params))
+    let (status, held) = (slot.status(), call.held());
+    if part.bytes.len() <= SHORT {
+        return Ok(output_answer(status, part, &params));
+    }
+    // Off the threads on which everybody else is answered.
+    let made = blocking::run(move || {
+        let _held = held;
+        output_answer(status, part, &params)
+    });
+    let failed = |error| RpcError::new(Fault::Failed, format!("the output can't be read: {error}"));
+    made.await.map_err(failed)
 }
 
 fn output_answer(status: SlotStatus, part: OutputPart, params: &OutputParams) -> OutputAnswer {

@@ -47,11 +47,16 @@ async fn answer(call: Call<'_>, params: WhereFromParams) -> Result<WhereFromAnsw
         let why = (!outside).then(|| "the process can't be seen from here".to_owned());
         return Ok(WhereFromAnswer { outside, why });
     };
+    let is_session = |name: &str| call.handle(name).is_some_and(|one| one.is_session());
+    let kind = |name: &str| if is_session(name) { "session" } else { "slot" };
     let (slot, why) = match origin {
-        PeerOrigin::Slot(slot) => (slot.as_str(), format!("it runs inside slot {slot}")),
+        PeerOrigin::Slot(slot) => (
+            slot.as_str(),
+            format!("it runs inside {} {slot}", kind(slot)),
+        ),
         PeerOrigin::Left(slot) => (
             slot.as_str(),
-            format!("it may be left over from slot {slot}"),
+            format!("it may be left over from {} {slot}", kind(slot)),
         ),
         PeerOrigin::Daemon => ("", "the daemon runs it".to_owned()),
         PeerOrigin::Unseen(fault) => ("", format!("it can't be looked up: {fault}")),
@@ -66,7 +71,7 @@ async fn answer(call: Call<'_>, params: WhereFromParams) -> Result<WhereFromAnsw
             ..call.peer.clone()
         };
         let record = Record::refused(slot, &caller, &params.server, &Value::Null, &why);
-        if let Err(error) = call.daemon.audit().note(record).await {
+        if let Err(error) = call.daemon().audit().note(record).await {
             tracing::error!("the audit can't be written: {error}");
         }
     }

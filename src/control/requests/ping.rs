@@ -8,5 +8,5 @@ request! {
 }
 
 async fn answer(call: Call<'_>, _: Nothing) -> Result<Pong, RpcError> {
-    Ok(call.daemon.pong())
+    Ok(call.daemon().pong())
 }

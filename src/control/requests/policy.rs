@@ -27,13 +27,16 @@ pub struct PolicyAnswer {
     /// The rules of the file on disk that are stricter, and hold already. A call is allowed only if both files allow it.
     #[serde(default)]
     pub stricter: Vec<RuleInForce>,
+    /// The text of the policy in force, if the file on disk has another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     #[serde(flatten)]
     pub policy: Summary,
 }
 
 async fn answer(call: Call<'_>, one: OneSlot) -> Result<PolicyAnswer, RpcError> {
     let SlotStatus { slot, role, .. } = call.slot(&one.slot)?.status();
-    let policies = call.daemon.policies();
+    let policies = call.daemon().policies();
     let configured = policies.configured_role(&slot);
     let configured = configured.ok_or_else(|| RpcError::new(Fault::Refused, NO_POLICY))?;
     let next_role = (configured != role).then(|| configured.to_owned());
@@ -53,6 +56,7 @@ async fn answer(call: Call<'_>, one: OneSlot) -> Result<PolicyAnswer, RpcError> 
         waits: in_force.waits.is_some(),
         waiting: in_force.waiting(),
         stricter: stricter.filter(restricts).collect(),
+        text: in_force.waits.is_some().then(|| in_force.text.to_string()),
         policy,
     })
 }

@@ -8,5 +8,5 @@ request! {
 }
 
 async fn answer(call: Call<'_>, _: Nothing) -> Result<ReloadAnswer, RpcError> {
-    call.daemon.order(|reply| Order::Reload { reply }).await
+    call.daemon().order(|reply| Order::Reload { reply }).await
 }

@@ -22,7 +22,7 @@ pub struct RoleStatus {
 }
 
 async fn answer(call: Call<'_>, _: Nothing) -> Result<Vec<RoleStatus>, RpcError> {
-    let policies = call.daemon.policies();
+    let policies = call.daemon().policies();
     let mut roles = BTreeMap::<String, RoleStatus>::new();
     for slot in call.selected(&Select::default())? {
         let status = slot.status();

@@ -1,5 +1,10 @@
 use super::*;
 
+/// Bytes in memory for each line of the scrollback.
+const LINE: usize = 1 << 10;
+/// The lines that a terminal keeps.
+const MOST_LINES: usize = 10_000;
+
 request! {
     /// Shows the screen of a slot or session.
     Screen = "screen", ScreenParams => ScreenAnswer;
@@ -8,7 +13,14 @@ request! {
 }
 
 async fn answer(call: Call<'_>, params: ScreenParams) -> Result<ScreenAnswer, RpcError> {
-    call.slot(&params.slot)?
-        .request(|reply| SlotCommand::Screen { params, reply })
+    let slot = call.slot(&params.slot)?;
+    let _turn = match params.lines {
+        None => call.list_turn().await,
+        Some(lines) => call
+            .hold(lines.min(MOST_LINES) * LINE)
+            .await
+            .map(|_| None)?,
+    };
+    slot.request(|reply| SlotCommand::Screen { params, reply })
         .await
 }

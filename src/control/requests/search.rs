@@ -7,6 +7,8 @@ use regex::Regex;
 const MAX_REGEX: usize = 1 << 20;
 /// Matches that `search` gives unless it is asked for others.
 const MATCHES: usize = 200;
+/// Bytes in memory for a slot: the lines of its terminal, and its transcripts, which are read entry by entry.
+const OF_SLOT: usize = 32 << 20;
 
 request! {
     /// Searches what a slot has shown and said, or what a session has written.
@@ -30,36 +32,43 @@ pub struct SearchParams {
 async fn answer(call: Call<'_>, params: SearchParams) -> Result<Vec<Match>, RpcError> {
     let (pattern, limit) = (regex(&params.pattern)?, params.limit.unwrap_or(MATCHES));
     let slot = call.slot(&params.slot)?;
-    if slot.is_session() {
-        return search_output(&slot, pattern, limit).await;
-    }
-    slot.request(|reply| SlotCommand::Search {
-        pattern,
-        limit,
-        reply,
-    })
-    .await
+    let found = match slot.is_session() {
+        true => search_output(call, &slot, pattern, limit).await?,
+        false => {
+            call.hold(OF_SLOT).await?;
+            let search = |reply| SlotCommand::Search {
+                pattern,
+                limit,
+                reply,
+            };
+            slot.request(search).await?
+        }
+    };
+    found.answer()
 }
 
-/// The lines of all output that is kept. It is gone through off the slot's own task, which has a program to serve.
+/// The lines of all output that is kept. It is gone through off the slot's own task, which has a program to serve, and no
+/// further when the client has gone.
 async fn search_output(
+    call: Call<'_>,
     slot: &SlotHandle,
     pattern: Regex,
     limit: usize,
-) -> Result<Vec<Match>, RpcError> {
-    let bytes = part(slot, WantedOutput::Whole(0, u64::MAX)).await?.bytes;
+) -> Result<Matches, RpcError> {
+    let bytes = part(call, slot, WantedOutput::Whole(0, u64::MAX))
+        .await?
+        .bytes;
+    let (gone, held) = (call.gone.clone(), call.held());
     let searched = blocking::run(move || {
+        let _held = held;
+        let text = plain(&bytes);
+        drop(bytes);
         // Masked first: a pattern must not find out what it is not shown.
-        let rows: Vec<String> = plain(&bytes).lines().map(str::to_owned).collect();
-        let rows = secrets::mask_rows(&rows);
-        let matching = rows.into_iter().enumerate();
-        let matching = matching.filter(|(_, line)| pattern.is_match(line));
-        let found = matching.take(limit).map(|(index, text)| Match {
-            place: "output".to_owned(),
-            line: index + 1,
-            text,
-        });
-        found.collect()
+        let text = secrets::mask_lines(text);
+        let lines = text.lines().take_while(|_| !gone.is_cancelled());
+        let mut found = Matches::new(limit);
+        found.search("output", lines, &pattern);
+        found
     });
     let failed = |error| RpcError::new(Fault::Failed, format!("the search failed: {error}"));
     searched.await.map_err(failed)

@@ -5,8 +5,10 @@ use crate::core::queue::Outcome as Found;
 use crate::core::text::quoting::quoted;
 use crate::daemon::tasks::runner;
 use crate::events::Bus;
-use crate::once::{Active, Begun, Came, Once, OnceOutcome, OnceRecord, OnceWaiter, Sending, Stage};
 use crate::os::peer::PeerOrigin;
+use crate::slot::once::{
+    Active, Begun, Came, Once, OnceOutcome, OnceRecord, OnceWaiter, Sending, Stage,
+};
 use std::sync::Arc;
 
 request! {
@@ -107,11 +109,11 @@ async fn send_once(dispatcher: &Dispatcher, send: ToSend) -> Result<SendAnswer, 
     let waits = !record.request.unattended;
     let unanswered = outlined("taken", &record, &slot);
     let handle = slot.clone();
-    let waiter = match dispatcher.daemon.once().sends.begin(record)? {
+    let waiter = match dispatcher.daemon().once().sends.begin(record)? {
         Begun::Ended(outcome) => return outcome.result(),
         Begun::UnderWay(waiter) => waiter,
         Begun::Yours(waiter, record) => {
-            let sends = dispatcher.daemon.once().sends.clone();
+            let sends = dispatcher.daemon().once().sends.clone();
             let on_its_way = OnItsWay {
                 bus: dispatcher.bus().clone(),
                 sends,
@@ -140,7 +142,7 @@ async fn send_once(dispatcher: &Dispatcher, send: ToSend) -> Result<SendAnswer, 
 impl Dispatcher {
     /// Sends what an earlier daemon had taken for a sender who does not wait, and had not sent.
     pub fn send_what_was_left(&self) {
-        for record in self.daemon.once().sends.unsent() {
+        for record in self.daemon().once().sends.unsent() {
             if !record.request.unattended {
                 self.drop_unless_sent_again(record);
                 continue;
@@ -149,16 +151,16 @@ impl Dispatcher {
             let Some((slot, message)) = slot.zip(as_message(&record)) else {
                 let why = "the daemon ended before it was sent";
                 let failed = OnceOutcome::Failed(RpcError::new(Fault::Failed, why));
-                self.daemon
+                self.daemon()
                     .once()
                     .sends
                     .settle(&record.slot, &record.id, Came::End(failed));
                 continue;
             };
-            if let Ok(Begun::Yours(waiter, record)) = self.daemon.once().sends.begin(record) {
+            if let Ok(Begun::Yours(waiter, record)) = self.daemon().once().sends.begin(record) {
                 let on_its_way = OnItsWay {
                     bus: self.bus().clone(),
-                    sends: self.daemon.once().sends.clone(),
+                    sends: self.daemon().once().sends.clone(),
                     slot,
                     record: *record,
                     active: waiter.active(),
@@ -174,7 +176,7 @@ impl Dispatcher {
     /// Whoever waited for this message sends it again to this daemon, or never.
     fn drop_unless_sent_again(&self, record: OnceRecord<Sending>) {
         let (sends, slot) = (
-            self.daemon.once().sends.clone(),
+            self.daemon().once().sends.clone(),
             self.slot(&record.slot).ok(),
         );
         tokio::spawn(async move {
@@ -317,7 +319,9 @@ pub(super) async fn tell_if_untold(bus: &Bus, record: &OnceRecord<Sending>, slot
     // If the log can't be read, an event too few is better than one too many.
     if matches!(blocking::run(is_told).await, Ok(false)) {
         // A slot that is gone has nobody to tell.
-        let _ = slot.send(SlotCommand::Note(What::Message { text })).await;
+        let _ = slot
+            .send(SlotCommand::Note(EventKind::Message { text }))
+            .await;
     }
 }
 

@@ -1,7 +1,7 @@
 use super::send::{find, tell_if_untold};
 use super::*;
 use crate::daemon::tasks::runner;
-use crate::once::{Came, OnceOutcome, OnceRecord, Sending};
+use crate::slot::once::{Came, OnceOutcome, OnceRecord, Sending};
 
 request! {
     /// Tells what became of a message that was sent with an id.
@@ -37,7 +37,7 @@ pub struct SentAnswer {
 /// What became of a message.
 async fn answer(call: Call<'_>, params: SentParams) -> Result<SentAnswer, RpcError> {
     let slot = call.slot(&params.slot)?;
-    let sends = &call.daemon.once().sends;
+    let sends = &call.daemon().once().sends;
     let (mut record, under_way) = sends.look(&params.slot, &params.id)?;
     let unclear = record.outcome.is_none() && record.entered_at.is_some() && !under_way;
     // Its turn is over, and nobody has looked for the answer yet.

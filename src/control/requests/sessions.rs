@@ -21,6 +21,7 @@ pub(super) async fn answer(
     params: SessionsParams,
 ) -> Result<Vec<SessionInfo>, RpcError> {
     let prefix = params.owner.map(owner_prefix).transpose()?;
+    let _turn = call.list_turn().await;
     let mut infos = Vec::new();
     for slot in sessions_of(&call, prefix.as_deref()) {
         // One that has gone meanwhile is none any more.
@@ -31,7 +32,7 @@ pub(super) async fn answer(
 }
 
 pub(super) fn sessions_of(dispatcher: &Dispatcher, prefix: Option<&str>) -> Vec<SlotHandle> {
-    let slots = dispatcher.daemon.slots();
+    let slots = dispatcher.daemon().slots();
     let meant = slots.values().filter(|slot| {
         let status = slot.status();
         let owned = prefix.is_none_or(|prefix| is_of_owner(&status.owner, prefix));

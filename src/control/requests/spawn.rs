@@ -26,7 +26,7 @@ async fn answer(call: Call<'_>, params: SpawnParams) -> Result<SpawnAnswer, RpcE
     let first = tokio::time::timeout(FIRST_OUTPUT, first_output(&slot));
     // Many programs say nothing at first.
     let _ = first.await;
-    let part = part(&slot, WantedOutput::Range(0, u64::MAX)).await?;
+    let part = part(call, &slot, WantedOutput::Range(0, u64::MAX)).await?;
     let status = slot.status();
     Ok(SpawnAnswer {
         id: status.slot,
@@ -44,7 +44,7 @@ impl Dispatcher {
         let tied = params.run.with_connection;
         let params = Box::new(params);
         let order = |reply| Order::Spawn { params, reply };
-        let slot = self.daemon.order(order).await?;
+        let slot = self.daemon().order(order).await?;
         if tied {
             tokio::spawn(end_with(slot.clone(), gone.clone()));
         }

@@ -43,6 +43,6 @@ async fn answer(call: Call<'_>, _: Nothing) -> Result<StatsAnswer, RpcError> {
         stopped,
         sessions: sessions.len() - sessions_ended,
         sessions_ended,
-        health: call.daemon.health(),
+        health: call.daemon().health(),
     })
 }

@@ -10,10 +10,11 @@ request! {
 }
 
 pub(super) async fn answer(call: Call<'_>, select: Select) -> Result<Vec<SlotStatus>, RpcError> {
+    let _turn = call.list_turn().await;
     let slots = call.selected(&select)?;
     let mut statuses: Vec<SlotStatus> = slots.iter().map(SlotHandle::status).collect();
-    measure(&call, &mut statuses).await;
-    let health = call.daemon.health();
+    Box::pin(measure(&call, &mut statuses)).await;
+    let health = call.daemon().health();
     for status in &mut statuses {
         status.health.clone_from(&health);
     }
@@ -26,7 +27,7 @@ async fn measure(dispatcher: &Dispatcher, statuses: &mut [SlotStatus]) {
     if running.is_empty() {
         return;
     }
-    let used = dispatcher.daemon.meter().of(running).await;
+    let used = dispatcher.daemon().meter().of(running).await;
     let of_plain = |status: &SlotStatus| status.pid.filter(|_| status.kind == "shell");
     let pids = |status: &SlotStatus| (of_plain(status), status.pid, status.shim_pid);
     let pids: Vec<_> = statuses.iter().map(pids).collect();

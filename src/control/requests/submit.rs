@@ -62,7 +62,7 @@ async fn answer(call: Call<'_>, params: SubmitParams) -> Result<TaskStatus, RpcE
         retries: params.retries,
         by: submitter(call.peer),
     };
-    let task = call.daemon.tasks.submit(new).await?;
+    let task = call.daemon().tasks.submit(new).await?;
     Ok((*task).clone())
 }
 
@@ -72,7 +72,7 @@ impl Dispatcher {
         let Some(id) = params.get("id") else {
             return true;
         };
-        let task = id.as_str().map(|id| self.daemon.tasks.get(id));
+        let task = id.as_str().map(|id| self.daemon().tasks.get(id));
         task.is_some_and(|task| task.is_ok_and(|task| task.by == inside(own)))
     }
 }

@@ -22,7 +22,7 @@ pub struct TaskParams {
 }
 
 async fn answer(call: Call<'_>, params: TaskParams) -> Result<TaskStatus, RpcError> {
-    let tasks = &call.daemon.tasks;
+    let tasks = &call.daemon().tasks;
     if !params.wait {
         return Ok((*tasks.get(&params.id)?).clone());
     }

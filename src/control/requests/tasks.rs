@@ -26,7 +26,7 @@ async fn answer(call: Call<'_>, params: TasksParams) -> Result<Vec<TaskStatus>, 
         PeerOrigin::Outside => None,
         _ => Some(submitter(call.peer)),
     };
-    let all = call.daemon.tasks.all();
+    let all = call.daemon().tasks.all();
     let wanted = all.iter().filter(|task| {
         let state = params.states.is_empty() || params.states.contains(&task.state);
         state && own.as_ref().is_none_or(|own| *own == task.by)

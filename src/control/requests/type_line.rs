@@ -55,7 +55,7 @@ async fn answer(call: Call<'_>, params: TypeParams) -> Result<TypeAnswer, RpcErr
     if let Some(prompt) = until {
         let typed = prompted::type_until(&slot, person, &params.text, &prompt);
         let typed = within(params.timeout_ms, typed).await?;
-        let (output, truncated) = written(&slot, typed.output).await?;
+        let (output, truncated) = written(call, &slot, typed.output).await?;
         return Ok(TypeAnswer {
             output: Some(prompt.without(&output, &params.text)),
             slot: params.slot,
@@ -84,7 +84,7 @@ async fn answer(call: Call<'_>, params: TypeParams) -> Result<TypeAnswer, RpcErr
         }
         Some(ms) => within(params.timeout_ms, type_until_quiet(&slot, person, text, ms)).await?,
     };
-    let (output, truncated) = written(&slot, typed.output).await?;
+    let (output, truncated) = written(call, &slot, typed.output).await?;
     Ok(TypeAnswer {
         slot: params.slot,
         output: Some(output),
@@ -110,9 +110,7 @@ async fn type_until_quiet(
     text: String,
     ms: u64,
 ) -> Result<TypedCommand, RpcError> {
-    let from = part(slot, WantedOutput::Range(u64::MAX, u64::MAX))
-        .await?
-        .total;
+    let from = extent(slot).await?.total;
     let mut pulse = slot.watch_output();
     let mut status = slot.watch_status();
     type_line(slot, person, text).await?;
@@ -126,9 +124,7 @@ async fn type_until_quiet(
         () = quiet => {}
         _ = status.wait_for(SlotStatus::is_over) => {}
     }
-    let to = part(slot, WantedOutput::Range(u64::MAX, u64::MAX))
-        .await?
-        .total;
+    let to = extent(slot).await?.total;
     Ok(TypedCommand {
         exit_code: slot.status().exit_code,
         output: Some((from, to)),

@@ -95,12 +95,16 @@ async fn answer(call: Call<'_>, params: ExecParams) -> Result<ToolAnswer, RpcErr
         ..SpawnParams::default()
     };
     let slot = call.new_session(params, call.gone).await?;
-    look.at(&slot).await
+    look.at(call, &slot).await
 }
 
 impl LookParams {
     /// Waits as long as was asked, or until the end, and gives what has come since the last look.
-    pub(super) async fn at(self, slot: &SlotHandle) -> Result<ToolAnswer, RpcError> {
+    pub(super) async fn at(
+        self,
+        call: Call<'_>,
+        slot: &SlotHandle,
+    ) -> Result<ToolAnswer, RpcError> {
         let time = self.yield_ms.map_or(YIELD, Duration::from_millis);
         let tokens = self.max_tokens.unwrap_or(MAX_TOKENS);
         let characters = tokens
@@ -109,10 +113,10 @@ impl LookParams {
         let mut status = slot.watch_status();
         let ended = status.wait_for(SlotStatus::is_over);
         let _ = tokio::time::timeout(time.min(MAX_YIELD), ended).await;
-        let unread = part(slot, WantedOutput::Unread).await?;
+        let unread = part(call, slot, WantedOutput::Unread).await?;
         let (output, truncated) = match full_screen(slot).await? {
             Some(screen) if !self.raw => head_and_tail(screen, characters),
-            _ => shortened(unread, self.raw, characters).await?,
+            _ => shortened(call, unread, self.raw, characters).await?,
         };
         let status = slot.status();
         let session = status.session.as_ref();

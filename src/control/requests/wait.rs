@@ -15,7 +15,7 @@ request! {
 pub struct WaitParams {
     /// The name of the slot, or the id of the session.
     pub slot: String,
-    /// Any of these states.
+    /// Any of these states. `idle` counts once every message has its answer: between two turns there is more to come.
     #[serde(default)]
     pub states: Vec<State>,
     /// The program ends.
@@ -83,7 +83,8 @@ async fn wait_for(slot: &SlotHandle, params: WaitParams) -> Result<Option<String
 async fn state_reached(slot: &SlotHandle, params: &WaitParams) -> Result<(), RpcError> {
     let mut status = slot.watch_status();
     let is_there = |status: &SlotStatus| {
-        params.states.contains(&status.state) || (params.exit && status.is_over())
+        let between_turns = status.state == State::Idle && status.unanswered > 0;
+        params.states.contains(&status.state) && !between_turns || (params.exit && status.is_over())
     };
     if params.states.is_empty() && !params.exit {
         return std::future::pending().await;

@@ -31,5 +31,5 @@ async fn answer(call: Call<'_>, params: StdinParams) -> Result<ToolAnswer, RpcEr
     if !bytes.is_empty() {
         write(&slot, Writing::raw(bytes, call.peer)).await?;
     }
-    params.look.at(&slot).await
+    params.look.at(call, &slot).await
 }

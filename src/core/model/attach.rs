@@ -1,11 +1,11 @@
-//! The live terminal of a slot. `attach` is answered like any request; from then on the connection carries frames
-//! with a length of four bytes (big-endian) before them, and no more lines. A frame is a kind and its content.
+//! The live terminal of a slot. `attach` is answered like any request; after that the connection carries frames instead of lines.
+//! Each frame has a length of four bytes (big-endian), a kind and its content.
 
 use super::RpcError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of one frame at most, either way: a screenful many times over. What is longer is sent as several.
+/// The most bytes of one frame, in both directions: many screens. Longer output is sent as several frames.
 pub const MAX_FRAME: usize = 64 << 10;
 
 const KIND_BYTES: u8 = 1;
@@ -17,25 +17,25 @@ pub struct AttachAnswer {
     pub pid: Option<u32>,
 }
 
-/// From the person's terminal.
+/// A frame from the person's terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FromViewer {
-    /// What was typed.
+    /// Typed bytes.
     Keys(Vec<u8>),
-    /// The terminal has this size now, and wants to be drawn anew.
+    /// The terminal has this size now, and wants a redraw.
     Resize { cols: u16, rows: u16 },
 }
 
-/// To the person's terminal.
+/// A frame to the person's terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToViewer {
-    /// To be written to it as it is.
+    /// Bytes to write to the terminal unchanged.
     Output(Vec<u8>),
-    /// Nothing follows.
+    /// The last frame.
     End(Ending),
 }
 
-/// Why there is no more to see.
+/// Why the view ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Ending {
@@ -46,9 +46,9 @@ pub enum Ending {
     },
     /// The daemon ends and leaves the program in its shim.
     DaemonEnds,
-    /// The slot was taken out of the config.
+    /// The slot was removed from the config.
     Removed,
-    /// What was typed was refused, and not pressed.
+    /// The typed keys were refused, and not pressed.
     Refused(RpcError),
 }
 
@@ -85,7 +85,7 @@ impl FromViewer {
 }
 
 impl ToViewer {
-    /// One frame, or as many as the output needs.
+    /// One frame, or several for a long output.
     pub fn encode(&self) -> Vec<Vec<u8>> {
         match self {
             ToViewer::Output(bytes) => bytes
@@ -108,7 +108,7 @@ fn frame(kind: u8, content: &[u8]) -> Vec<u8> {
     [&[kind], content].concat()
 }
 
-/// These types hold nothing that JSON can't say.
+/// These types always have a JSON form.
 fn json_frame(value: &impl Serialize) -> Vec<u8> {
     frame(KIND_JSON, &serde_json::to_vec(value).unwrap_or_default())
 }

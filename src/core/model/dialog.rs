@@ -1,13 +1,14 @@
-//! Dialogs that wait for a person, and the answers to them.
+//! Dialogs that wait for a person, and their answers.
 
 use super::*;
+use crate::core::policy::Decision;
 
 /// What `confirm always` would do with a dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Always {
     /// The rule that it would add to the role's policy.
     pub rule: Option<String>,
-    /// Why no rule would help; then `always` is a yes for this once, and is not offered.
+    /// Why no rule would help; then `always` is a single yes, and is not offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
 }
@@ -21,6 +22,22 @@ impl From<Result<String, String>> for Always {
     }
 }
 
+/// The last answer to a dialog of a slot: the key is pressed, or is about to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AnsweredDialog {
+    /// The id of the dialog.
+    pub dialog: String,
+    pub time: DateTime<Utc>,
+    pub verdict: Decision,
+    /// `person` or `policy`.
+    pub by: String,
+    /// The client that the person used, as it names itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// What was chosen, and why.
+    pub why: String,
+}
+
 /// A tool call as the gate knows it, with its whole input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitingCall {
@@ -31,25 +48,28 @@ pub struct WaitingCall {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfirmParams {
-    /// The name of the slot, or `@role` where the role has one slot.
+    /// The name of the slot, or `@role` if the role has one slot.
     pub slot: String,
-    /// `yes`, `no`, `always` or a label of the dialog. A word that is no option is refused, and so is `yes` at a question
-    /// without that very label.
+    /// `yes`, `no`, `always` or a label of the dialog. Any other word is refused, and so is `yes` at a question that has no such
+    /// label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// In place of `answer`: words of one's own, for the free line of a question.
+    /// Instead of `answer`: free text, for the text field of a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The dialog that was seen; refused when another one is up.
+    /// The id of the dialog that was seen; the answer is refused if another one is up.
     #[serde(default)]
     pub dialog: Option<String>,
-    /// With `no`: what Claude Code is told.
+    /// With `no`: the reason for Claude Code.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Also where the slot is doubtful.
+    /// Answer even if the slot is doubtful.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anyway: bool,
-    /// An id of the caller's: repeated with the same id, the answer is given once, and what came of it is the same.
+    /// Answer even if a rule now denies the call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub against_rule: bool,
+    /// The caller's own id: a repeated request with the same id answers once and returns the same result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
@@ -57,15 +77,15 @@ pub struct ConfirmParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfirmAnswer {
     pub slot: String,
-    /// The id that it was asked for with.
+    /// The caller's id of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     pub dialog: String,
-    /// The label that was chosen, or `Esc`.
+    /// The chosen label, or `Esc`.
     pub chosen: String,
     /// The rule that `always` added to the policy.
     pub rule: Option<String>,
-    /// Why `always` added none: it was a yes for this once.
+    /// Why `always` added no rule: it was a single yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub this_once: Option<String>,
 }

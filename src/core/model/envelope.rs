@@ -1,4 +1,4 @@
-//! What is around the words of [`super::protocol`]: the JSON-RPC 2.0 envelopes. Pure.
+//! The JSON-RPC 2.0 envelopes around the types of [`super::protocol`]. Pure.
 
 use super::{Fault, Misuse, RpcError};
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ pub const VERSION: &str = "2.0";
 
 /// An event; its params are a [`crate::core::model::Event`].
 pub const EVENT: &str = "event";
-/// The snapshot, or what was missed, is over: what follows has just happened. Its params are [`Live`].
+/// The snapshot, or the missed events, are complete: later events are live. Its params are [`Live`].
 pub const LIVE: &str = "live";
 /// The listener was too slow and is dropped; its params are [`Lagged`].
 pub const LAGGED: &str = "lagged";
@@ -22,15 +22,15 @@ pub struct Request {
     pub method: String,
     #[serde(default)]
     pub params: Value,
-    /// What the client is, for the audit: `cli confirm`, `mcp`, `library`, …
+    /// The kind of client, for the audit: `cli confirm`, `mcp`, `library`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
 }
 
-/// What a client is called that does not say what it is.
+/// The name of a client that does not name itself.
 pub const UNNAMED: &str = "socket";
 
-/// Characters of a client's name that are kept.
+/// The longest client name that is kept, in characters.
 const LONGEST_NAME: usize = 32;
 
 impl Request {
@@ -54,12 +54,12 @@ impl Request {
 
 static SURFACE: OnceLock<String> = OnceLock::new();
 
-/// Says what this program is, for the audit of each daemon that it talks to. Only the first call counts.
+/// Sets the name of this program, for the audit of each daemon that it talks to. Only the first call counts.
 pub fn speak_as(name: &str) {
     let _ = SURFACE.set(name.to_owned());
 }
 
-/// A program that has not said what it is uses missiond as a library.
+/// A program that has not set its name uses missiond as a library.
 fn surface() -> &'static str {
     SURFACE.get().map_or("library", String::as_str)
 }
@@ -96,12 +96,12 @@ impl Line {
         }
     }
 
-    /// As it goes over the socket, with its line end.
+    /// The bytes for the socket, with the line end.
     pub fn bytes(&self) -> Vec<u8> {
         // Values, strings and numbers always have a JSON form.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');
-        // It may wait for long until its client reads it.
+        // It may wait for a long time until its client reads it.
         line.shrink_to_fit();
         line
     }
@@ -116,7 +116,7 @@ impl Line {
     }
 }
 
-/// JSON-RPC's own error; ours is in `data`.
+/// JSON-RPC's own error; missiond's error is in `data`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorObject {
     pub code: i64,
@@ -125,9 +125,9 @@ pub struct ErrorObject {
     pub data: Option<Value>,
 }
 
-/// The codes of errors that carry an [`RpcError`]; the fault says the rest.
+/// The code of errors that carry an [`RpcError`]; its kind says the rest.
 const APPLICATION_ERROR: i64 = -32000;
-/// The codes of [`Fault::Full`] and [`Fault::TooSlow`]: a client can tell them with no look at the data.
+/// The codes of [`Fault::Full`] and [`Fault::TooSlow`]: a client can recognise them without the data.
 const FULL: i64 = -32001;
 const TOO_SLOW: i64 = -32002;
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -151,7 +151,7 @@ impl From<RpcError> for ErrorObject {
 }
 
 impl From<ErrorObject> for RpcError {
-    /// A daemon of another version may send an error without our data: it failed, and said why.
+    /// A daemon of another version may send an error without missiond's data: it counts as failed, with its text.
     fn from(error: ErrorObject) -> RpcError {
         error
             .data
@@ -162,13 +162,13 @@ impl From<ErrorObject> for RpcError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Live {
-    /// The position behind which the events follow now.
+    /// The position after which live events follow.
     pub position: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lagged {
-    /// Events that it did not get.
+    /// The number of events that it did not get.
     pub missed: u64,
 }
 

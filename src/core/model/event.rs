@@ -1,4 +1,4 @@
-//! What happens, as listeners and the journal are told.
+//! Events, as listeners and the journal get them.
 
 use super::{SlotStatus, TaskState};
 use crate::core::claude::reading::{Dialog, State};
@@ -7,22 +7,22 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// Its position. It grows by one for each event, also over restarts of the daemon.
+    /// Its position. It grows by one with each event, also across restarts of the daemon.
     pub seq: u64,
     pub time: DateTime<Utc>,
     /// `None` for the daemon itself.
     pub slot: Option<String>,
     #[serde(flatten)]
-    pub what: What,
+    pub what: EventKind,
 }
 
 #[cfg(test)]
 impl Event {
-    /// Something that happened just now, in the slot `a`.
-    pub fn sample(what: What) -> Event {
+    /// An event of now, in the slot `a`.
+    pub fn sample(what: EventKind) -> Event {
         Event {
             seq: 1,
             time: Utc::now(),
@@ -32,13 +32,13 @@ impl Event {
     }
 }
 
-/// What the hook was told where it was told nothing: Claude Code's own rules decide.
+/// The hook's answer if it stayed silent: Claude Code's own rules decide.
 pub const NO_ANSWER: &str = "none";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum What {
-    /// How a slot stands when a listener arrives.
+pub enum EventKind {
+    /// The state of a slot when a listener connects.
     Snapshot {
         status: Box<SlotStatus>,
     },
@@ -61,12 +61,12 @@ pub enum What {
     DialogGone {
         id: String,
     },
-    /// A message was taken by Claude Code.
+    /// Claude Code has accepted a message.
     Message {
         text: String,
     },
-    /// A part of the answer, while it comes. `source` is `hook`, word for word, or `screen`, as it is wrapped
-    /// there; where a part was missed, the whole is in [`What::Answer`].
+    /// A part of the answer, while it arrives. `source` is `hook`, word for word, or `screen`, with the line breaks of the
+    /// screen; if a part was missed, [`EventKind::Answer`] has the whole.
     Text {
         text: String,
         source: String,
@@ -76,33 +76,48 @@ pub enum What {
         text: String,
         duration_ms: u64,
     },
-    /// The turn ended with no answer: an API error, an interrupt, a no.
+    /// The turn ended without an answer: an API error, an interrupt, a no.
     Failed {
         text: String,
     },
     Verdict {
         tool: String,
-        /// What it was about, in a line.
+        /// The target of the call, in one line.
         target: String,
         verdict: Decision,
         rule: Option<RuleRef>,
         why: String,
         /// `policy` or `person`.
         by: String,
-        /// What Claude Code's hook was told, where it was asked; `none` leaves it to Claude Code's own rules.
+        /// The client that the person used, as it names itself: `cli confirm`, `web`, `ntfy`, …
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        via: Option<String>,
+        /// The hook's answer, if the hook was asked; `none` leaves the call to Claude Code's own rules.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer: Option<String>,
-        /// The agent of Claude Code that made the call; none where it was the slot itself.
+        /// The agent of Claude Code that made the call; `null` if the conversation itself did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,
     },
-    /// A key was pressed, and why.
+    /// A tool call has run, as Claude Code's hook tells.
+    Ran {
+        tool: String,
+        /// The target of the call, in one line.
+        target: String,
+        /// Claude Code's id of the call; it is also in the dialog that asked about it, as `request`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
+        /// How it failed, in one line: such as `Exit code 1` of a command.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A key was pressed, with the reason.
     Key {
         key: String,
         reason: String,
     },
     Interrupted,
-    /// Somebody's terminal shows the slot live from now on.
+    /// A person's terminal shows the slot live from now on.
     Attached {
         uid: u32,
         read_only: bool,
@@ -116,29 +131,29 @@ pub enum What {
     Typing {
         uid: u32,
     },
-    /// They go on.
+    /// Answers by rule and messages continue.
     TypingOver,
     Exit {
         code: Option<i32>,
         signal: Option<i32>,
         cause: String,
-        /// When that was, where there was no daemon to tell of it.
+        /// When it ended, if no daemon was running then.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ended_at: Option<DateTime<Utc>>,
     },
-    /// What a program wrote, for listeners who ask for it.
+    /// A program's output, for listeners that ask for it.
     Data {
         text: String,
-        /// Its place in all that was ever written, in bytes.
+        /// Its offset in the whole output, in bytes.
         start: u64,
         /// Bytes before it that this listener has missed.
         dropped_bytes: u64,
     },
-    /// A session is gone, with all that was kept of it.
+    /// A session is gone, with all its data.
     Closed {
         why: String,
     },
-    /// The oldest output makes room for newer; told once until the output is cleared.
+    /// The oldest output is being dropped for newer output; sent once until the output is cleared.
     BufferOverflow {
         /// Bytes that are kept.
         kept: u64,
@@ -153,13 +168,19 @@ pub enum What {
     GaveUp {
         reason: String,
     },
-    /// It stalled, reached a limit, lost its login, runs in another mode or went past the gate; `cause` is its
-    /// name.
+    /// It stalled, reached a limit, lost its login, runs in another mode or bypassed the gate; `cause` is its name.
     Trouble {
         cause: String,
         text: String,
     },
-    /// It is in the permission mode again that it was started in.
+    /// Claude Code says that it has cost more, in a slot with a `max_cost` or a `max_cost_per_day`.
+    Cost {
+        /// US dollars since the last such event.
+        dollars: f64,
+        /// US dollars since a person last started it.
+        total: f64,
+    },
+    /// It is back in the permission mode that it was started in.
     Mode {
         mode: String,
     },
@@ -167,32 +188,32 @@ pub enum What {
     Session {
         session_id: String,
     },
-    /// A task stands differently; of the slot that has it, where one has.
+    /// A task has another state; on the slot that has it, if there is one.
     Task {
         id: String,
         to: String,
         state: TaskState,
         error: Option<String>,
     },
-    /// The config on disk was taken, or could not be.
+    /// The config on disk was loaded, or could not be.
     Config {
         ok: bool,
         text: String,
     },
-    /// Its screen shows one thing and Claude Code's own record another, for more than a moment.
+    /// Its screen and Claude Code's own record differ for more than a moment.
     Doubtful {
         why: String,
     },
     /// They have agreed again for 3 s.
     DoubtGone,
-    /// The events between these positions can't be told any more; its own position is that of the last of them.
+    /// The events between these positions are no longer available; its own position is that of the last of them.
     Gap {
-        /// The last position before them.
+        /// The last position before the gap.
         after: u64,
-        /// The first one behind them.
+        /// The first position after the gap.
         first: u64,
     },
-    /// Anything a person should know.
+    /// A warning for a person.
     Warning {
         text: String,
     },

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a program ended, as its parent was told.
+/// How a program ended, as its parent process learned it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitReport {
     pub code: Option<i32>,
@@ -10,7 +10,7 @@ pub struct ExitReport {
 }
 
 impl ExitReport {
-    /// Of a program of which nobody knows how it ended.
+    /// The exit of a program if nobody knows how it ended.
     pub const UNKNOWN: ExitReport = ExitReport {
         code: None,
         signal: None,

@@ -1,9 +1,9 @@
-//! What went wrong, whose fault it was and what to do next.
+//! Errors: the kind of failure, the sentence and the next step.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whose fault it was, which is also the exit code.
+/// The kind of failure, which also decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
@@ -15,9 +15,9 @@ pub enum Fault {
     Refused,
     /// Done so far, a person is needed: 5.
     NeedsPerson,
-    /// Turned away, since the daemon is full; nothing was done: 6.
+    /// Refused because the daemon is full; nothing was done: 6.
     Full,
-    /// Dropped, since it did not read what it had asked for: 1.
+    /// Dropped because it did not read the requested data: 1.
     TooSlow,
     /// 124.
     TimedOut,
@@ -36,7 +36,7 @@ impl Fault {
     }
 }
 
-/// An error as it goes over the wire, in the envelope's `error.data`.
+/// An error on the wire, in the envelope's `error.data`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct RpcError {
@@ -45,31 +45,31 @@ pub struct RpcError {
     /// What to do next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// What became of a message, where that is known for certain.
+    /// How far a message got, if that is certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
-    /// The request itself is wrong in a way that JSON-RPC has a code for. What it means is all in the fault.
+    /// The request itself is wrong in a way that JSON-RPC has a code for. The error kind has the full meaning.
     #[serde(skip)]
     pub misuse: Option<Misuse>,
-    /// The name of the refusal, if it is one of a slot's machine.
+    /// The name of the refusal, if a slot's machine refused.
     #[serde(skip)]
     pub refusal: Option<&'static str>,
 }
 
-/// What JSON-RPC itself tells apart.
+/// The errors that JSON-RPC itself distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Misuse {
     Method,
     Params,
 }
 
-/// What a message that was not answered has left behind: whoever would send it again must know.
+/// How far a message without an answer got: a client must know before it sends it again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Trace {
     /// It was never submitted.
     Untouched,
-    /// The program ended while it was at work on it.
+    /// The program ended while it worked on it.
     CutOff,
 }
 

@@ -1,8 +1,8 @@
-//! The types of the control socket that several layers share. Pure: serde types and nothing else. The requests themselves
-//! are in `control/requests`.
+//! The types of the control socket that several layers share. Pure: serde types and nothing else. The requests themselves are in
+//! `control/requests`.
 //!
-//! A request is `{"jsonrpc":"2.0","id":1,"method":"status","params":{…}}`, one per line; its answer has the
-//! same id. `events` answers first and then sends notifications `{"method":"event","params":{…}}`.
+//! A request is `{"jsonrpc":"2.0","id":1,"method":"status","params":{…}}`, one per line; its answer has the same id. `events`
+//! answers first and then sends notifications `{"method":"event","params":{…}}`.
 
 mod attach;
 mod dialog;
@@ -10,6 +10,7 @@ pub mod envelope;
 mod event;
 mod exit;
 mod fault;
+mod matches;
 mod person;
 mod send;
 mod session;
@@ -17,9 +18,10 @@ mod task;
 
 pub use attach::{AttachAnswer, BrokenFrame, Ending, FromViewer, MAX_FRAME, ToViewer};
 pub use dialog::*;
-pub use event::{Event, NO_ANSWER, What};
+pub use event::{Event, EventKind, NO_ANSWER};
 pub use exit::ExitReport;
 pub use fault::{Fault, Misuse, RpcError, Trace};
+pub use matches::Matches;
 pub use person::Person;
 pub use send::*;
 pub use session::*;
@@ -34,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Longest line either side accepts: a 1 MiB message with every byte escaped, and room for the envelope.
+/// The longest line that either side accepts: a 1 MiB message with every byte escaped, and room for the envelope.
 pub const MAX_LINE: usize = 8 * 1024 * 1024;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,7 +46,7 @@ pub struct Nothing {}
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Select {
-    /// Names, or `@role` for every slot of a role; all slots where there is none.
+    /// Names, or `@role` for every slot of a role; empty means all slots.
     #[serde(default)]
     pub slots: Vec<String>,
 }
@@ -56,7 +58,7 @@ pub struct OneSlot {
     pub slot: String,
 }
 
-/// Who a daemon is.
+/// The identity and the health of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pong {
     pub name: String,
@@ -65,42 +67,69 @@ pub struct Pong {
     /// The config that it runs with and reads again on `reload`: the path that it was started with, absolute.
     pub config: PathBuf,
     pub logs: PathBuf,
-    /// Where it listens.
+    /// The path of its socket.
     #[serde(default)]
     pub socket: Option<PathBuf>,
-    /// Why the config on the disk is not the one that it goes by.
+    /// Why the daemon does not use the config on the disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_fault: Option<String>,
-    /// The roles whose policy on the disk allows more, and waits for `reload`.
+    /// The roles whose policy on the disk is more permissive, and waits for `reload`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wider_policies: Vec<String>,
-    /// What was removed under the daemon since it was started, or since the last `reload`: made again, or missing.
+    /// Files that were removed while the daemon ran, since its start or the last `reload`: created again, or missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<String>,
-    /// What hampers it at present.
+    /// Its current problems.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub health: Vec<Ailment>,
 }
 
-/// What can hamper a daemon and all of its slots.
+/// A problem that affects a daemon and all of its slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
-    /// The disk of the log or the state directory.
+    /// The disk of the log or the state directory is full.
     DiskFull,
     AuditUnwritable,
     ClockSetBack,
-    /// File descriptors run out.
+    /// File descriptors are running out.
     FewDescriptors,
+    /// Messages of a channel of `[notify]` do not arrive.
+    NotifyFails,
 }
 
-/// Something that hampers a daemon and all of its slots at present.
+/// What became of a test message of a channel of `[notify]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChannelTest {
+    /// `command`, `webhook`, `ntfy` or `slack`.
+    pub channel: String,
+    pub ok: bool,
+    /// Why it did not arrive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+impl ChannelTest {
+    pub fn new(channel: &str, result: Result<std::time::Duration, String>) -> ChannelTest {
+        let duration = result.as_ref().ok();
+        ChannelTest {
+            channel: channel.to_owned(),
+            ok: result.is_ok(),
+            duration_ms: duration.and_then(|time| time.as_millis().try_into().ok()),
+            error: result.err(),
+        }
+    }
+}
+
+/// A current problem that affects a daemon and all of its slots.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ailment {
     pub condition: Condition,
     /// Since when the daemon knows of it.
     pub since: DateTime<Utc>,
-    /// What it is, and what comes of it.
+    /// What it is, and its consequences.
     pub text: String,
     pub remedy: String,
 }
@@ -113,23 +142,23 @@ pub struct SlotStatus {
     pub state: State,
     /// Since when it is in this state.
     pub since: DateTime<Utc>,
-    /// When the program that runs now was started.
+    /// When the running program was started.
     pub started_at: Option<DateTime<Utc>>,
     pub pid: Option<u32>,
-    /// The process that holds its terminal and adopts its orphans.
+    /// The process that owns its terminal and adopts its orphans.
     #[serde(default)]
     pub shim_pid: Option<u32>,
-    /// How often it was started again by itself, after a failure.
+    /// How often it was restarted automatically, after a failure.
     pub restarts: u32,
-    /// Claude Code's conversation.
+    /// The id of Claude Code's conversation.
     pub session_id: Option<String>,
     pub task_id: Option<String>,
     pub cwd: PathBuf,
     pub dialog: Option<Dialog>,
-    /// What an automatic allow rests on: `hook`, `weak` (the hook, with the project's own settings beside it),
-    /// `screen`, `ungated`, or `none` for a plain program.
+    /// The basis of an automatic allow: `hook`, `weak` (the hook, but the project's own settings apply too), `screen`, `ungated`,
+    /// or `none` for a plain program.
     pub gate: String,
-    /// The permission mode last seen, in Claude Code's word.
+    /// The permission mode last seen, by Claude Code's name.
     pub mode: Option<String>,
     /// The last API error, or why the slot is down.
     pub last_error: Option<String>,
@@ -139,16 +168,18 @@ pub struct SlotStatus {
     pub doing: Option<String>,
     /// Background agents or shells behind an idle slot.
     pub background: u32,
-    /// Messages that wait for the slot to be idle.
+    /// Messages that wait until the slot is idle.
     pub queued: usize,
-    /// The command in the foreground of a plain program's terminal, if it is not the program itself; looked for when it
-    /// is asked.
+    /// Messages without an answer so far: the queued ones, the one that is being typed and the one of the current turn.
+    #[serde(default)]
+    pub unanswered: usize,
+    /// The command in the foreground of a plain program's terminal, if it is not the program itself; looked up on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreground: Option<String>,
-    /// Its program or its shim was stopped by a signal: how to continue it; looked for when it is asked.
+    /// If a signal has stopped its program or its shim: how to continue it; looked up on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
-    /// What hampers the daemon at present, and so this slot too.
+    /// The daemon's current problems, which affect this slot too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub health: Vec<Ailment>,
     /// Terminals that show it live.
@@ -159,42 +190,45 @@ pub struct SlotStatus {
     /// The names of the settings that take effect at the next start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub new_settings: Vec<String>,
-    /// Why no rule answered the dialog that is up.
+    /// Why no rule answered the current dialog.
     pub waits_because: Option<String>,
-    /// What `confirm always` would do with the dialog that is up.
+    /// What `confirm always` would do with the current dialog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<Always>,
+    /// Who answered its last dialog, and how; of this daemon's time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<AnsweredDialog>,
     /// How the last run ended.
     pub exit_code: Option<i32>,
     /// Why it last ended or did not start, by name: `crash`, `not logged in`, …
     #[serde(default)]
     pub cause: Option<String>,
-    /// Bytes that its processes hold, measured when it is asked; shared pages count for each.
+    /// Memory of its processes in bytes, measured on request; shared pages count for each.
     #[serde(default)]
     pub memory: Option<u64>,
-    /// Its processes' share of one processor since they were last measured, in percent.
+    /// CPU use of its processes since the last measurement, in percent of one processor.
     #[serde(default)]
     pub cpu: Option<f32>,
-    /// US dollars since a person last started it, where `max_cost` is set.
+    /// US dollars since a person last started it, if `max_cost` or `max_cost_per_day` is set.
     #[serde(default)]
     pub cost: Option<f64>,
     #[serde(default)]
     pub conversation: Conversation,
-    /// Why what its screen shows is not to be trusted: nothing is answered by rule until it is `None` again.
+    /// Why its screen is not to be trusted; while it is set, rules answer nothing.
     pub doubtful: Option<String>,
-    /// The calls that have come to the gate and have not run, if the screen shows no dialog about one of them.
+    /// The calls that the gate has seen and that have not run, if the screen shows no dialog about one of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting_calls: Vec<WaitingCall>,
-    /// For one that was made at run time.
+    /// Set for a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionStatus>,
-    /// Its program runs, and it is in the config no more.
+    /// Its program runs, but the slot is no longer in the config.
     #[serde(default)]
     pub removed: bool,
 }
 
 impl SlotStatus {
-    /// Whether its end would cut something off although it is idle. The command in the foreground counts if it was looked for.
+    /// Whether its end would cut something off although it is idle. The foreground command counts if it was looked up.
     pub fn has_work_before_it(&self) -> bool {
         self.background > 0
             || self.queued > 0
@@ -204,7 +238,7 @@ impl SlotStatus {
 }
 
 impl SlotStatus {
-    /// Nothing of its program is left. One that is only about to be started has not ended.
+    /// Whether nothing of its program is left. A slot that is about to start has not ended.
     pub fn is_over(&self) -> bool {
         match &self.session {
             Some(session) => session.ended_at.is_some() || self.state == State::Error,
@@ -213,22 +247,33 @@ impl SlotStatus {
     }
 }
 
-/// What Claude Code tells of the conversation, each as far as it does.
+/// What Claude Code reports about the conversation; each value is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conversation {
     /// The model that gave the last answer.
     pub model: Option<String>,
-    /// Tokens that were in its context then.
+    /// Tokens in its context then.
     pub context_tokens: Option<u64>,
-    /// Percent of the context that are left, as the screen says.
+    /// The rest of the context in percent, as the screen shows it.
     pub context_left: Option<u32>,
-    /// It is being made shorter.
+    /// The context is being compacted.
     pub compacting: bool,
     /// What is wrong with the login: `missing`, `expired`, `refused`.
     pub login: Option<Login>,
 }
 
-/// One slot of several was dealt with; `error` where it was not.
+/// What the end of a slot's program has cut off, if a person requested the end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cut {
+    /// Its open dialog and message, as texts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waited: Vec<String>,
+    /// The ids of waiting messages that were dropped when the slot was stopped or restarted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<String>,
+}
+
+/// The result for one of several slots; `error` if it failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Done {
     pub slot: String,
@@ -236,9 +281,8 @@ pub struct Done {
     /// There was nothing to do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub already: bool,
-    /// The ids of messages that waited for the slot and were dropped as it was stopped.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dropped: Vec<String>,
+    #[serde(flatten)]
+    pub cut: Cut,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RpcError>,
 }
@@ -266,11 +310,11 @@ pub struct ScreenAnswer {
     pub lines: Vec<String>,
 }
 
-/// A conversation, or the end of it.
+/// A conversation, or its end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryAnswer {
     pub turns: Vec<Turn>,
-    /// Older entries were wanted too, and did not fit into one answer.
+    /// Older entries were requested too, but did not fit into one answer.
     pub left_out: bool,
 }
 
@@ -295,19 +339,19 @@ pub struct ReloadAnswer {
     pub changes: Vec<String>,
 }
 
-/// The request by which `missiond hook` passes on what Claude Code tells it.
+/// The request by which `missiond hook` passes on Claude Code's hook events.
 pub const HOOK: &str = "hook";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HookParams {
     /// The slot in which the hook runs.
     pub slot: String,
-    /// The JSON that Claude Code gave.
+    /// The JSON from Claude Code.
     pub payload: Value,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HookAnswer {
-    /// What to print for Claude Code; nothing to print where `None`.
+    /// The output for Claude Code; `null` if there is none.
     pub output: Option<Value>,
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Person {
     pub uid: u32,
-    /// `None` if the kernel does not tell.
+    /// `None` if the kernel does not report it.
     pub pid: Option<i32>,
-    /// What they used, as their program says.
+    /// The client that they used, as it names itself.
     pub via: String,
 }

@@ -1,4 +1,4 @@
-//! Messages: what came of them.
+//! Messages and their results.
 
 use crate::core::claude::reading::Dialog;
 use schemars::JsonSchema;
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SendAnswer {
     pub slot: String,
-    /// The id that it was sent with.
+    /// The sender's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// `answered`, `needs_person`, `taken` by Claude Code or, with `wait: false` at a busy slot, `queued`.
     #[serde(default)]
     pub state: String,
-    /// The assistant's text after the last tool result; `None` with `wait: false` or where a person is needed.
+    /// The assistant's text after the last tool result; `None` with `wait: false` or if a person is needed.
     pub response: Option<String>,
     pub duration_ms: u64,
     pub session_id: Option<String>,
-    /// `transcript`, `hook` or `screen`: where the response was read.
+    /// The source of the response: `transcript`, `hook` or `screen`.
     pub source: Option<String>,
-    /// Set when the turn goes on and a person is needed.
+    /// Set if the turn continues and a person is needed.
     pub dialog: Option<Dialog>,
 }
 

@@ -1,4 +1,4 @@
-//! Sessions: any program in a terminal, made at run time.
+//! Sessions: any program in a terminal, started at run time.
 
 use crate::core::settings::SessionTerms;
 use crate::core::settings::limits::Limits;
@@ -8,68 +8,68 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// How the program of a session is run: what `spawn` and `unified_exec` both take.
+/// How to run the program of a session: the parameters that `spawn` and `unified_exec` share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunParams {
-    /// Whose session it is: `user`, or `orchestrator:<agent>` with more parts behind it; `user` where it is left out.
+    /// The owner of the session: `user`, or `orchestrator:<agent>` with optional further parts; default `user`.
     #[serde(default)]
     pub owner: Option<String>,
     /// The session ends when this process does.
     #[serde(default)]
     pub owner_pid: Option<u32>,
-    /// The directory in which it runs, an absolute path; the home directory where it is left out.
+    /// The working directory, an absolute path; default: the home directory.
     #[serde(default, alias = "workdir")]
     pub cwd: Option<PathBuf>,
-    /// The shell to run; `$SHELL` where it is left out.
+    /// The shell to run; default: `$SHELL`.
     #[serde(default)]
     pub shell: Option<String>,
-    /// In a login shell, which reads its profile first.
+    /// Run a login shell, which reads its profile first.
     #[serde(default)]
     pub login: bool,
-    /// The program is ended after so many milliseconds.
+    /// The program is ended after this many milliseconds.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// On top of the daemon's environment.
+    /// Variables in addition to the daemon's environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// `env` is the whole environment, and nothing of the daemon's is added.
+    /// `env` is the whole environment; nothing is inherited from the daemon.
     #[serde(default)]
     pub env_clear: bool,
-    /// The program is ended when its processes hold more bytes of memory than this.
+    /// The program is ended when its processes use more bytes of memory than this.
     #[serde(default)]
     pub max_memory: Option<u64>,
-    /// What the kernel holds each of its processes to; never more than `[sessions] limits` in slots.toml.
+    /// The kernel's limits for each of its processes; never more than `[sessions] limits` in slots.toml.
     #[serde(default)]
     pub limits: Limits,
-    /// The session ends with the connection on which it was asked for.
+    /// The session ends with the connection that requested it.
     #[serde(default)]
     pub with_connection: bool,
 }
 
-/// What a new session is to be. Everything may be left out: the user's shell, then, in the home directory.
+/// The parameters of a new session. All are optional: by default it is the user's shell in the home directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpawnParams {
-    /// A name that is free; a UUID where none is given.
+    /// An unused name; default: a UUID.
     #[serde(default)]
     pub id: Option<String>,
-    /// The program and its arguments; the shell where there are none.
+    /// The program and its arguments; default: the shell.
     #[serde(default)]
     pub command: Vec<String>,
-    /// One line for the shell, in place of `command`.
+    /// One line for the shell, instead of `command`.
     #[serde(default)]
     pub line: Option<String>,
-    /// Columns of its terminal, 120 unless told.
+    /// Columns of its terminal; default 120.
     #[serde(default)]
     pub cols: Option<u16>,
-    /// Rows of its terminal, 40 unless told.
+    /// Rows of its terminal; default 40.
     #[serde(default)]
     pub rows: Option<u16>,
     #[serde(flatten)]
     pub run: RunParams,
 }
 
-/// What the task of a session knows beside what every slot has.
+/// What a session has in addition to the status of every slot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionStatus {
     pub created_at: DateTime<Utc>,
@@ -77,7 +77,7 @@ pub struct SessionStatus {
     pub cols: usize,
     pub rows: usize,
     pub owner_pid: Option<u32>,
-    /// When the program is ended, if it has not by then.
+    /// When the program will be ended, if it has not ended by then.
     pub ends_at: Option<DateTime<Utc>>,
     pub ended_at: Option<DateTime<Utc>>,
     /// The signal that ended it.
@@ -85,20 +85,20 @@ pub struct SessionStatus {
     /// It was ended because its time was over.
     #[serde(default)]
     pub timed_out: bool,
-    /// Why missiond has ended it, in words; none if it ended by itself.
+    /// Why missiond has ended it; `null` if it ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_because: Option<String>,
-    /// Whether the shell waits for a command; `None` where that can't be told.
+    /// Whether the shell waits for a command; `null` if that is unknown.
     pub at_prompt: Option<bool>,
-    /// It is a shell that says itself where it stands.
+    /// It is a shell that marks its own prompts.
     #[serde(default)]
     pub marked: bool,
-    /// Why it is to be removed now.
+    /// Why it is about to be removed.
     pub leaving: Option<String>,
 }
 
 impl SessionStatus {
-    /// Before its task has looked at anything.
+    /// The status before its task has looked at anything.
     pub fn first(terms: &SessionTerms) -> SessionStatus {
         SessionStatus {
             created_at: terms.created_at,
@@ -118,7 +118,7 @@ impl SessionStatus {
     }
 }
 
-/// Bytes over all interfaces of a namespace but the loopback.
+/// Bytes over all interfaces of a network namespace except the loopback.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
     pub received: u64,

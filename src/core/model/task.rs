@@ -1,10 +1,10 @@
-//! Tasks: prompts that are given to a slot when one is free.
+//! Tasks: prompts that a slot gets when it is free.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
@@ -12,7 +12,7 @@ pub enum TaskState {
     Queued,
     /// A slot has it.
     Running,
-    /// Its slot asks something that no rule answers; it goes on when a person has.
+    /// Its slot asks something that no rule answers; it continues when a person has answered.
     NeedsPerson,
     Done,
     Failed,
@@ -31,7 +31,7 @@ impl TaskState {
         }
     }
 
-    /// Nothing more happens to it.
+    /// Whether the state is final.
     pub fn is_final(self) -> bool {
         matches!(
             self,
@@ -39,19 +39,19 @@ impl TaskState {
         )
     }
 
-    /// A slot has it, or may have it.
+    /// Whether a slot has it, or may have it.
     pub fn is_under_way(self) -> bool {
         matches!(self, TaskState::Running | TaskState::NeedsPerson)
     }
 }
 
-/// One task, as it is told to clients and kept on the disk.
+/// A task, as clients see it and as it is kept on the disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskStatus {
     pub id: String,
-    /// Its place in the order of submission.
+    /// Its position in the order of submission.
     pub seq: u64,
-    /// A slot's name, or `@role` for the first slot of a role that is free.
+    /// A slot's name, or `@role` for the first free slot of a role.
     pub to: String,
     pub text: String,
     pub state: TaskState,
@@ -65,19 +65,19 @@ pub struct TaskStatus {
     /// Why it failed, was cancelled, or waits.
     pub error: Option<String>,
     pub submitted_at: DateTime<Utc>,
-    /// When it was last given to a slot.
+    /// When a slot last got it.
     pub started_at: Option<DateTime<Utc>>,
     pub ended_at: Option<DateTime<Utc>>,
-    /// From being given to a slot to its end.
+    /// From the start on a slot to its end.
     pub duration_ms: Option<u64>,
-    /// How often it may be given out again when its slot ends under it.
+    /// How often it may be tried again when its slot ends during the task.
     pub retries: u32,
-    /// How often it was given to a slot.
+    /// How often a slot got it.
     pub attempts: u32,
-    /// It fails, and its turn is interrupted, so many milliseconds after a slot has it.
+    /// It fails, and its turn is interrupted, this many milliseconds after a slot gets it.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// `text` and `answer` are shown in part: `task` with the id has the whole.
+    /// `text` and `answer` are shortened: `task` with the id has the whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
 }

@@ -1,4 +1,4 @@
-//! A file of tasks, read with every fault in it shown at its place. Pure: the text comes in.
+//! Parses a file of tasks and reports every error with its position. Pure: the text is an argument.
 
 use super::plan::{Job, Work, circle};
 use crate::core::settings::table::Table;
@@ -22,26 +22,26 @@ const RETRIES: RangeInclusive<u16> = 0..=100;
 const TIMEOUTS: RangeInclusive<Duration> =
     Duration::from_millis(1)..=Duration::from_secs(7 * 24 * 3600);
 
-/// What a file says.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub jobs: Vec<Job>,
-    /// How many may run at once, where the file says so.
+    /// How many tasks may run at once, if the file limits that.
     pub limit: Option<u16>,
 }
 
-/// A task as it is written, before the names in `needs` are looked up.
+/// A task as written, before the names in `needs` are resolved.
 struct Draft {
     name: String,
     name_span: Range<usize>,
-    /// Nothing, where it is at fault: the others may still need it.
+    /// `None` if it has an error: other tasks may still need it.
     work: Option<Work>,
     timeout: Option<Duration>,
     retries: u32,
     needs: Vec<Spanned<String>>,
 }
 
-/// Reads the text of a file; relative directories begin at `places.base`.
+/// Parses the text of a file; relative directories begin at `places.base`.
 pub fn parse(source: &Source, places: Places<'_>) -> Result<Plan, ConfigError> {
     let (root, errors) = DeTable::parse_recoverable(&source.text);
     if !errors.is_empty() {
@@ -243,7 +243,7 @@ impl TaskFileReader<'_> {
         }
     }
 
-    /// A prompt changes neither the directory nor the variables of whoever gets it.
+    /// A prompt can't change the directory or the variables of the slot that gets it.
     fn of_a_slot(&mut self, cwd: &Option<Spanned<String>>, variable: Option<Range<usize>>) {
         if let Some(cwd) = cwd {
             let label = "a slot has its own directory";
@@ -291,7 +291,7 @@ impl TaskFileReader<'_> {
         })
     }
 
-    /// The tasks with the places of those that they need.
+    /// The tasks, with the positions of those that they need.
     fn connected(&mut self, drafts: Vec<Draft>) -> Vec<Job> {
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for (place, draft) in drafts.iter().enumerate() {
@@ -343,7 +343,7 @@ impl TaskFileReader<'_> {
         found
     }
 
-    /// `a -> b -> a`, at the need that closes it.
+    /// `a -> b -> a`, reported at the need that closes the cycle.
     fn show_circle(&mut self, members: &[usize], drafts: &[Draft]) {
         let names = members.iter().chain(members.first());
         let names: Vec<&str> = names.map(|place| drafts[*place].name.as_str()).collect();

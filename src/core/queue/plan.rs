@@ -1,4 +1,4 @@
-//! Which task of a file runs when. Pure: what has ended comes in, what is to be started comes out.
+//! Which task of a file runs when. Pure: ended tasks come in, tasks to start come out.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub struct Job {
     pub name: String,
     pub work: Work,
     pub timeout: Option<Duration>,
-    /// Places of the tasks in the plan that must have succeeded before.
+    /// Positions of the tasks in the plan that must succeed first.
     pub needs: Vec<usize>,
     /// How often it is tried again when it fails.
     pub retries: u32,
@@ -21,7 +21,7 @@ pub struct Job {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
-    /// Lines for a shell, one after another, up to the first that fails.
+    /// Shell lines, run one after another up to the first that fails.
     Commands {
         lines: Vec<String>,
         cwd: PathBuf,
@@ -39,7 +39,7 @@ pub struct Report {
     pub duration: Duration,
     pub output: String,
     pub error: Option<String>,
-    /// It was never started, or stopped before its end; its own work is not to blame.
+    /// It was never started, or was stopped before its end; it did not fail itself.
     pub skipped: bool,
 }
 
@@ -60,18 +60,18 @@ enum State {
     Ended(Report),
 }
 
-/// What is to be done next.
+/// The next action.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Start the task at this place, for the time given here, counted from 1.
+    /// Start the task at this position; the second number is the attempt, from 1.
     Start(usize, u32),
-    /// The task at this place has ended, or never will begin.
+    /// The task at this position has ended, or will never begin.
     Tell(usize),
-    /// Stop all that run.
+    /// Stop all running tasks.
     StopAll,
 }
 
-/// The tasks of a file on their way.
+/// The state of a running plan.
 #[derive(Debug)]
 pub struct Run {
     jobs: Vec<Job>,
@@ -85,7 +85,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// The jobs need each other in no circle, which reading the file has seen to.
+    /// The jobs have no cycle: the parser has checked that.
     pub fn new(jobs: Vec<Job>, limit: usize, fail_fast: bool) -> Run {
         let states = jobs.iter().map(|_| State::Waiting).collect();
         Run {
@@ -114,7 +114,7 @@ impl Run {
             .all(|state| matches!(state, State::Ended(_)))
     }
 
-    /// Skips what can't run any more and starts what can.
+    /// Skips the tasks that can't run any more and starts those that can.
     pub fn advance(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         while let Some((place, why)) = self.next_to_skip() {
@@ -128,7 +128,7 @@ impl Run {
         effects
     }
 
-    /// The task at this place has ended; one that failed may be tried again.
+    /// The task at this position has ended; a failed one may be tried again.
     pub fn ended(&mut self, place: usize, report: Report) -> Vec<Effect> {
         let State::Running { attempt } = self.states[place] else {
             return Vec::new();
@@ -149,7 +149,7 @@ impl Run {
         effects
     }
 
-    /// Starts nothing more, and has all that runs stopped.
+    /// Starts nothing more, and stops all running tasks.
     pub fn stop(&mut self, why: &str) -> Vec<Effect> {
         self.stopped.get_or_insert_with(|| why.to_owned());
         let mut effects = vec![Effect::StopAll];
@@ -205,7 +205,7 @@ impl Run {
     }
 }
 
-/// A circle in what the tasks need, as the places of its members; `None` where there is none.
+/// A cycle in the needs of the tasks, as the positions of its members; `None` if there is none.
 pub fn circle(needs: &[Vec<usize>]) -> Option<Vec<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {

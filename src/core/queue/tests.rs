@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// A queue, its time, and what the disk would hold.
+/// A queue, its time, and the content of the disk.
 struct World {
     queue: Queue,
     now: DateTime<Utc>,
@@ -135,7 +135,7 @@ fn the_same_name_is_the_same_task_or_refused() {
     assert_eq!(world.queue.all().count(), 1);
     assert_eq!(given(&world), [("nightly", "a")]);
     world.end("nightly", answered());
-    // Also after it was done: whoever asks again gets its answer and not another turn.
+    // Also after it was done: a repeated request gets its answer and not another turn.
     world.submit("nightly", "a");
     assert_eq!(given(&world), [("nightly", "a")]);
     for other in [
@@ -158,7 +158,7 @@ fn a_task_whose_time_is_over_is_taken_back_and_fails() {
     let mut world = World::new(&[("a", "coder")]);
     world.try_new(timed("first", "a")).unwrap();
     world.try_new(timed("second", "a")).unwrap();
-    // The time of one that waits for its slot has not begun.
+    // The time of a waiting task has not begun.
     assert_eq!(
         world.queue.poll_timeout(),
         Some(world.now + TimeDelta::seconds(10))
@@ -179,7 +179,7 @@ fn a_task_whose_time_is_over_is_taken_back_and_fails() {
     let why = world.task("first").error.clone().unwrap();
     assert!(why.contains("not done within 10s"), "{why}");
     assert_eq!(given(&world), [("first", "a"), ("second", "a")]);
-    // An answer that came in the last moment counts.
+    // An answer in the last moment counts.
     world.now += TimeDelta::seconds(30);
     world.look();
     assert_eq!(world.back, ["first", "second"]);
@@ -434,7 +434,7 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    /// Whatever happens: no slot has two tasks, no task is given out more often than was asked for, and none is lost.
+    /// Whatever happens: no slot has two tasks, no task is given out more often than requested, and none is lost.
     #[test]
     fn nothing_is_lost_and_nothing_runs_twice(ops in prop::collection::vec(op(), 1..120)) {
         let mut world = World::new(&[("a", "coder"), ("b", "coder"), ("r", "reviewer")]);

@@ -3,7 +3,6 @@
 use super::keys::{Keys, uuid_key};
 use super::{DaemonConfig, Kind, NotifyConfig, SessionsConfig, SlotConfig};
 use crate::core::claude::reserved_flag;
-use crate::core::settings::supervision::TIMES;
 use crate::core::settings::table::Table;
 use crate::core::text::diagnostic::{Problem, Source};
 use std::collections::BTreeMap;
@@ -13,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// A configuration whose directories and policies are yet to be looked for.
-pub(crate) struct Draft {
+pub(crate) struct DraftConfig {
     pub daemon: DaemonConfig,
     pub notify: NotifyConfig,
     pub sessions: SessionsConfig,
@@ -42,7 +41,7 @@ pub struct Places<'a> {
 pub(crate) fn parse(
     source: &Source,
     places: Places<'_>,
-) -> Result<(Draft, Vec<Problem>), Vec<Problem>> {
+) -> Result<(DraftConfig, Vec<Problem>), Vec<Problem>> {
     let (root, errors) = DeTable::parse_recoverable(&source.text);
     if !errors.is_empty() {
         return Err(errors.iter().map(|e| syntax_error(source, e)).collect());
@@ -111,6 +110,7 @@ pub const FOR_CLAUDE: &[&str] = &[
     "stall_after",
     "on_stall",
     "max_cost",
+    "max_cost_per_day",
     "idle_stop",
     "version",
 ];
@@ -123,7 +123,7 @@ impl SlotTables<'_> {
 }
 
 impl Parser<'_> {
-    fn file(mut self, root: &DeTable<'_>) -> Draft {
+    fn file(mut self, root: &DeTable<'_>) -> DraftConfig {
         let empty = DeTable::new();
         let mut table = Table::new(self.source, root, "slots.toml", self.problems);
         let daemon = sub_table(&mut table, "daemon").unwrap_or(&empty);
@@ -133,7 +133,7 @@ impl Parser<'_> {
         let slots = slot_tables(&mut table, sessions.is_some());
         table.finish();
         let (daemon, policies_as_written) = self.daemon(daemon);
-        Draft {
+        DraftConfig {
             daemon,
             notify: self.notify(notify),
             sessions: self.sessions(sessions.unwrap_or(&empty)),
@@ -166,7 +166,7 @@ impl Parser<'_> {
     fn notify(&mut self, entries: &DeTable<'_>) -> NotifyConfig {
         let mut table = Table::new(self.source, entries, "[notify]", self.problems);
         let command = table.strings("command");
-        let after = table.duration_or_off("notify_after", TIMES);
+        let config = NotifyConfig::read(&mut table);
         table.finish();
         self.check_words(command.iter().collect());
         // An empty list is a way to say that nobody is told.
@@ -175,7 +175,7 @@ impl Parser<'_> {
         }
         NotifyConfig {
             command: plain(value(command)),
-            notify_after: value_or(after, NotifyConfig::default().notify_after),
+            ..config
         }
     }
 
@@ -271,7 +271,12 @@ impl Parser<'_> {
         };
         let command = keys.command.map_or_else(claude, Spanned::into_inner);
         let args = value(keys.args);
-        self.check_reserved(kind, command.iter().skip(1).chain(&args));
+        let own = command.iter().enumerate().skip(1).filter(|(at, word)| {
+            // A short flag in front of `claude` is one of a wrapper, such as `sh -c`.
+            !is_short_flag(word.get_ref()) || command[..*at].iter().any(is_claude)
+        });
+        let own = own.map(|(_, word)| word);
+        self.check_reserved(kind, own.chain(&args));
         let cwd = keys.cwd?;
         let slot = SlotConfig {
             name,
@@ -293,7 +298,7 @@ impl Parser<'_> {
             resume: value_or(keys.resume, true),
             prompt: keys.prompt.map(Spanned::into_inner),
             session: keys.session.map(Spanned::into_inner),
-            supervision: keys.supervision.filled_in(),
+            supervision: keys.supervision.filled_in(kind),
             worktree_of: None,
             terms: None,
             removed: false,
@@ -499,6 +504,16 @@ fn value_or<T>(given: Option<Spanned<T>>, default: T) -> T {
 /// The command of a slot that names none.
 fn claude() -> Vec<Spanned<String>> {
     vec![Spanned::new(0..0, "claude".into())]
+}
+
+/// Whether a word of a command names Claude Code.
+fn is_claude(word: &Spanned<String>) -> bool {
+    let name = Path::new(word.get_ref()).file_name();
+    name.is_some_and(|name| name == "claude")
+}
+
+fn is_short_flag(word: &str) -> bool {
+    word.starts_with('-') && !word.starts_with("--")
 }
 
 fn plain(words: Vec<Spanned<String>>) -> Vec<String> {

@@ -3,9 +3,13 @@
 
 use super::keys::{COLS, MODES, ROWS};
 use super::parse::{Places, parse};
-use super::{DaemonConfig, NotifyConfig, SessionsConfig, SlotConfig};
+use super::{
+    DaemonConfig, NotifyConfig, NtfyConfig, RemoteAnswers, SessionsConfig, SlackConfig, SlotConfig,
+    WebhookConfig,
+};
 use crate::core::settings::limits::LEAST_FILES;
 use crate::core::settings::session::COUNTS;
+use crate::core::settings::supervision::{LOG_FILES, TRIES, TURNS};
 use crate::core::settings::table::SIZE;
 use crate::core::text::diagnostic::Source;
 use schemars::generate::SchemaSettings;
@@ -16,6 +20,9 @@ use std::path::Path;
 
 /// The names of slots, roles and daemons.
 const NAME: &str = "^[a-z0-9][a-z0-9_-]{0,63}$";
+
+/// Two times of day.
+const QUIET: &str = "^[0-9]{1,2}:[0-9]{2} *- *[0-9]{1,2}:[0-9]{2}$";
 
 /// A slot that says nothing but what it has to.
 const SHORTEST: &str = "[[slot]]\nname = \"a\"\nrole = \"a\"\ncwd = \".\"\n";
@@ -30,19 +37,26 @@ pub fn schema() -> Value {
     OWN_KEYS.iter().for_each(|key| drop(defaults.remove(*key)));
     let mut daemon = object::<DaemonConfig>();
     daemon["name"]["pattern"] = json!(NAME);
-    let notify = object::<NotifyConfig>();
+    let mut notify = object::<NotifyConfig>();
+    fill_in_defaults(&mut notify, &json!(NotifyConfig::default()));
+    notify["quiet"]["pattern"] = json!(QUIET);
+    notify["link"]["type"] = json!("string");
+    for (channel, keys) in [
+        ("webhook", object::<WebhookConfig>()),
+        ("ntfy", object::<NtfyConfig>()),
+        ("slack", object::<SlackConfig>()),
+    ] {
+        notify[channel] = table(keys, &["url"]);
+    }
+    let ntfy = &mut notify["ntfy"]["properties"];
+    ntfy["answers"]["default"] = json!(RemoteAnswers::default());
+    ntfy["public_server"]["default"] = json!(false);
     let mut sessions = object::<SessionsConfig>();
     sessions["buffer"]["pattern"] = json!(SIZE);
     for count in ["per_owner", "total"] {
         limit(&mut sessions[count], &COUNTS);
     }
-    for (key, usual) in json!(SessionsConfig::default())
-        .as_object()
-        .into_iter()
-        .flatten()
-    {
-        sessions[key]["default"] = usual.clone();
-    }
+    fill_in_defaults(&mut sessions, &json!(SessionsConfig::default()));
     let tables = json!({
         "daemon": table(daemon, &[]),
         "notify": table(notify, &[]),
@@ -55,6 +69,12 @@ pub fn schema() -> Value {
     schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     schema["title"] = json!("slots.toml of missiond");
     schema
+}
+
+fn fill_in_defaults(keys: &mut Map<String, Value>, usual: &Value) {
+    for (key, usual) in usual.as_object().into_iter().flatten() {
+        keys[key]["default"] = usual.clone();
+    }
 }
 
 /// A table that takes these keys and no others.
@@ -88,6 +108,9 @@ fn refine(slot: &mut Map<String, Value>) {
     slot["max_memory"]["pattern"] = json!(format!("{SIZE}|^off$"));
     limit(&mut slot["cols"], &COLS);
     limit(&mut slot["rows"], &ROWS);
+    limit(&mut slot["restart_tries"], &TRIES);
+    limit(&mut slot["log_files"], &LOG_FILES);
+    limit(&mut slot["max_turns"], &TURNS);
     let usual = usual_slot();
     for (key, schema) in slot.iter_mut() {
         let required = SHORTEST.contains(&format!("{key} = "));
@@ -117,14 +140,18 @@ fn usual_slot() -> Value {
 
 /// Limits as a person writes them.
 pub(super) fn limits(_: &mut SchemaGenerator) -> Schema {
-    let from = |least: u64| json!({"type": "integer", "minimum": least, "maximum": u16::MAX});
+    let from = |least: u64, about: &str| json!({"type": "integer", "minimum": least, "maximum": u16::MAX, "description": about});
     json_schema!({
         "type": "object",
         "properties": {
-            "cpu": {"type": "string"},
-            "files": from(LEAST_FILES),
-            "processes": from(1),
-            "file_size": {"type": "string", "pattern": SIZE},
+            "cpu": {"type": "string", "description": "CPU time that each process may use."},
+            "files": from(LEAST_FILES, "Files that each process may have open at the same time."),
+            "processes": from(1, "Processes and threads of the user, all together, above which none can be started."),
+            "file_size": {
+                "type": "string",
+                "pattern": SIZE,
+                "description": "The largest file that a process may write.",
+            },
         },
         "additionalProperties": false,
     })

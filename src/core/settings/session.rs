@@ -13,23 +13,23 @@ use toml::Spanned;
 /// `[sessions]` in slots.toml, defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SessionsConfig {
-    /// Sessions that may run at once for one owner.
+    /// How many sessions of one owner may run at the same time.
     pub per_owner: u16,
-    /// And for all.
+    /// How many sessions may run at the same time in all.
     pub total: u16,
-    /// Bytes of output that are kept of each; the oldest make room.
+    /// How much output of each session is kept. The oldest is dropped first.
     #[serde(serialize_with = "size")]
     #[schemars(with = "String")]
     pub buffer: u64,
-    /// A shell that has waited this long at its prompt is closed.
+    /// A shell that waits at its prompt for this long is closed.
     #[serde(serialize_with = "time_or_off")]
     #[schemars(with = "String")]
     pub idle_close: Option<Duration>,
-    /// One that has ended can be looked at for this long.
+    /// For how long the output of an ended session is kept.
     #[serde(serialize_with = "time_or_off")]
     #[schemars(with = "String")]
     pub keep: Option<Duration>,
-    /// What the kernel holds each process of a session to; a request can ask for stricter limits.
+    /// Limits that the kernel enforces on each process of a session. A request can ask for stricter ones.
     #[serde(serialize_with = "limits", skip_serializing_if = "Limits::is_empty")]
     #[schemars(schema_with = "super::schema::limits")]
     pub limits: Limits,

@@ -1,6 +1,7 @@
 //! Reading a TOML table key by key: each fault is noted with its place and reading goes on, so that a
 //! person sees all of them at once.
 
+use crate::core::claude::Version;
 use crate::core::settings::limits::Limits;
 use crate::core::text::diagnostic::{Problem, Source, nearest, one_of};
 use crate::core::text::dollars::{self, Dollars};
@@ -39,6 +40,29 @@ impl<'a, 'p> Table<'a, 'p> {
     pub fn entry(&mut self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
         self.asked.push(key);
         self.entries.get(key)
+    }
+
+    /// Whether the key is there, right or wrong.
+    pub fn has(&self, key: &str) -> bool {
+        self.entries.contains_key(key)
+    }
+
+    /// A table below this one, read to its end; `read` also gets its place.
+    pub fn table<T>(
+        &mut self,
+        key: &'static str,
+        what: &'static str,
+        read: impl FnOnce(&mut Table<'_, '_>, Range<usize>) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.entry(key)?;
+        let Some(entries) = value.get_ref().as_table() else {
+            self.wrong_type(key, value, &format!("a table: write {what}"));
+            return None;
+        };
+        let mut table = Table::new(self.source, entries, what, self.problems);
+        let read = read(&mut table, value.span());
+        table.finish();
+        read
     }
 
     pub fn string(&mut self, key: &'static str) -> Option<Spanned<String>> {
@@ -202,6 +226,16 @@ impl<'a, 'p> Table<'a, 'p> {
             self.fault(value.span(), format!("`{key}` out of range"), label);
         }
         dollars.map(|dollars| Spanned::new(value.span(), Some(dollars)))
+    }
+
+    pub fn version(&mut self, key: &'static str) -> Option<Spanned<Version>> {
+        let text = self.string(key)?;
+        let version = Version::parse(text.get_ref());
+        if version.is_none() {
+            let label = "a version looks like 2.1.325, as `claude --version` says it";
+            self.fault(text.span(), "bad version", label);
+        }
+        Some(Spanned::new(text.span(), version?))
     }
 
     /// One of a few words.

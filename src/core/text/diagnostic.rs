@@ -1,4 +1,4 @@
-//! Faults in files that people write: what is wrong, where, and what would be right.
+//! Errors in files that people write: what is wrong, where, and how to correct it.
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
@@ -8,38 +8,53 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// One fault in one file.
+/// One error in one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub file: PathBuf,
-    /// The whole text of the file, for showing the line.
+    /// The whole text of the file, to show the line.
     pub text: Arc<str>,
-    /// Byte offsets into `text`; empty at 0 where the fault is the file itself.
+    /// Byte offsets into `text`; empty at 0 if the error is about the file itself.
     pub span: Range<usize>,
     /// What is wrong, such as "unknown role".
     pub title: String,
-    /// Under the caret: what is offending and what would be right.
+    /// The text under the caret: the reason and the correction.
     pub label: String,
-    /// Another place in the same file that belongs to the fault, with what it is.
+    /// Another position in the same file that belongs to the error, with a text.
     pub also: Option<(Range<usize>, String)>,
-    /// A next step, where there is one.
+    /// A next step, if there is one.
     pub help: Option<String>,
 }
 
-/// A file that was read, from which problems are made.
+/// A file that was read, to create problems from.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// As it is shown to people: as they wrote it.
+    /// The path as the user wrote it.
     pub file: PathBuf,
     pub text: Arc<str>,
+    /// The text that problems show; as long as `text`.
+    shown: Arc<str>,
 }
 
 impl Source {
     pub fn new(file: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> Source {
+        let text = text.into();
         Source {
             file: file.into(),
-            text: text.into(),
+            shown: text.clone(),
+            text,
         }
+    }
+
+    /// The same, with the values of these keys shown in no problem: what stands behind `key =`, up to the end of the line.
+    pub fn hiding(mut self, keys: &[&str]) -> Source {
+        let mut shown = self.text.as_bytes().to_vec();
+        for range in values_of(&self.text, keys) {
+            shown[range].fill(b'*');
+        }
+        // Whole characters were replaced by ASCII, so it stays UTF-8.
+        self.shown = String::from_utf8(shown).unwrap_or_default().into();
+        self
     }
 
     pub fn problem(
@@ -50,7 +65,7 @@ impl Source {
     ) -> Problem {
         Problem {
             file: self.file.clone(),
-            text: self.text.clone(),
+            text: self.shown.clone(),
             span,
             title: title.into(),
             label: label.into(),
@@ -61,7 +76,7 @@ impl Source {
 }
 
 impl Problem {
-    /// A fault of the file itself, such as that it can't be read.
+    /// An error about the file itself, for example that it can't be read.
     pub fn of_file(
         file: impl Into<PathBuf>,
         title: impl Into<String>,
@@ -80,7 +95,7 @@ impl Problem {
         self
     }
 
-    /// The line number (from 1) at which the span begins.
+    /// The line (from 1) at which the span begins.
     pub fn line(&self) -> usize {
         line_of(&self.text, self.span.start)
     }
@@ -92,7 +107,7 @@ impl Problem {
         self.text[line_start..start].chars().count() + 1
     }
 
-    /// All of it in one line, for lists.
+    /// Everything in one line, for lists.
     pub fn in_short(&self) -> String {
         let (file, title, label) = (self.file.display(), &self.title, &self.label);
         match self.text.is_empty() {
@@ -150,7 +165,7 @@ impl Problem {
 /// Wide enough that no label is cut; the lines that people write are short.
 const WIDTH: usize = 300;
 
-/// All of them for a person, the way compilers do it, in the order of their lines.
+/// All problems for a person, in the style of a compiler, in the order of their lines.
 pub fn render(problems: &[Problem], colour: bool) -> String {
     let renderer = if colour {
         Renderer::styled()
@@ -162,6 +177,27 @@ pub fn render(problems: &[Problem], colour: bool) -> String {
         .iter()
         .map(|problem| renderer.render(&[problem.group()]));
     reports.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Where the values of these keys stand, whether the file is TOML or not.
+fn values_of<'t>(text: &'t str, keys: &'t [&str]) -> impl Iterator<Item = Range<usize>> + 't {
+    let named = |before: &str| {
+        let name = before.trim_end().trim_end_matches(['"', '\'']);
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        let name = name.rsplit(|c| !is_part(c)).next().unwrap_or_default();
+        // A key that is misspelled has the value all the same.
+        nearest(name, keys.iter().copied()).is_some()
+    };
+    let mut start = 0;
+    text.split_inclusive('\n').filter_map(move |line| {
+        let begins = start;
+        start += line.len();
+        let line = line.trim_end();
+        let mut signs = line.match_indices('=');
+        let (at, _) = signs.find(|(at, _)| named(&line[..*at]))?;
+        let value = line[at + 1..].trim_start();
+        Some(begins + line.len() - value.len()..begins + line.len())
+    })
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
@@ -181,7 +217,7 @@ fn floor(text: &str, offset: usize) -> usize {
     offset
 }
 
-/// The renderer insists on spans that lie inside the text and don't cut a character.
+/// The renderer needs spans inside the text that don't cut a character.
 fn whole_characters(text: &str, span: &Range<usize>) -> Range<usize> {
     let start = floor(text, span.start);
     let mut end = span.end.clamp(start, text.len());
@@ -191,7 +227,7 @@ fn whole_characters(text: &str, span: &Range<usize>) -> Range<usize> {
     start..end
 }
 
-/// The known word that was probably meant, if one is near enough to be more help than noise.
+/// The known word that was probably meant, if one is near enough to help.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
     let allowed = (word.chars().count() / 3).clamp(1, 3);
@@ -216,7 +252,7 @@ pub fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// Everything that is wrong with a configuration, in the order of the file.
+/// All errors of a configuration, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     pub problems: Vec<Problem>,
@@ -231,7 +267,7 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl ConfigError {
-    /// In a line, for whoever can ask for more.
+    /// In one line, for callers that can request more.
     pub fn in_short(&self) -> String {
         match self.problems.as_slice() {
             [one] => format!("{}: {}", one.file.display(), one.title),
@@ -252,8 +288,8 @@ impl From<Vec<Problem>> for ConfigError {
     }
 }
 
-/// slots.toml first and in the order of the file, and each once: a fault in [defaults] shows up with
-/// every slot, one in a policy with every slot of the role.
+/// slots.toml first and in the order of the file, without duplicates: an error in [defaults] appears with every slot, one in a
+/// policy with every slot of the role.
 fn tidy(mut problems: Vec<Problem>) -> Vec<Problem> {
     let first = problems.first().map(|problem| problem.file.clone());
     problems.sort_by_key(|problem| {

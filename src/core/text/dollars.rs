@@ -1,22 +1,22 @@
-//! What a conversation costs, as Claude Code counts it. Pure.
+//! The cost of a conversation, as Claude Code counts it. Pure.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// US dollars, kept in millionths so that amounts can be added up and compared.
+/// US dollars, in millionths so that amounts can be added and compared exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Dollars {
     millionths: u64,
 }
 
-/// A limit below a cent stops a slot at its first word; more than this was not meant.
+/// A limit below a cent would stop a slot at once; a limit above this is a mistake.
 pub const LIMITS: RangeInclusive<f64> = 0.01..=1_000_000.0;
 
 impl Dollars {
     pub const ZERO: Dollars = Dollars { millionths: 0 };
 
-    /// `None` where it is no amount.
+    /// `None` if it is not an amount.
     pub fn from_f64(dollars: f64) -> Option<Dollars> {
         let millionths = (dollars * 1e6).round();
         (millionths >= 0.0 && millionths < u64::MAX as f64).then_some(Dollars {
@@ -34,7 +34,7 @@ impl Dollars {
         }
     }
 
-    /// Nothing where `less` is more.
+    /// Zero if `less` is more.
     pub fn minus(self, less: Dollars) -> Dollars {
         Dollars {
             millionths: self.millionths.saturating_sub(less.millionths),

@@ -1,6 +1,6 @@
-//! Texts that are too long, in part. Pure.
+//! Excerpts of long texts. Pure.
 
-/// The beginning of a text, of at most so many bytes and whole characters.
+/// The beginning of a text, at most `most` bytes, without a cut character.
 pub fn head(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
@@ -9,8 +9,8 @@ pub fn head(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-/// The beginning and the end of a text of more than `most` characters, with how many were left out in between;
-/// and whether it was.
+/// The beginning and the end of a text of more than `most` characters, with the number of omitted ones between; and whether it
+/// was shortened.
 pub fn head_and_tail(text: String, most: usize) -> (String, bool) {
     let length = text.chars().count();
     if length <= most {
@@ -26,7 +26,7 @@ pub fn head_and_tail(text: String, most: usize) -> (String, bool) {
     (text, true)
 }
 
-/// The same for whoever need not know whether something is missing: the mark says it.
+/// The same for callers that need not know whether something is missing: the mark shows it.
 pub fn ends(text: &str, most: usize) -> String {
     head_and_tail(text.to_owned(), most).0
 }
@@ -59,7 +59,7 @@ mod tests {
             let length = text.chars().count();
             let (part, is_cut) = head_and_tail(text, most);
             prop_assert_eq!(is_cut, length > most);
-            // The mark itself is always whole.
+            // The mark itself is always complete.
             prop_assert!(part.chars().count() <= most.max(60));
         }
     }

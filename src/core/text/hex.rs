@@ -1,17 +1,17 @@
-//! Bytes as text that every format can hold. Pure.
+//! Bytes as hexadecimal text. Pure.
 
 use std::fmt::Write;
 
 pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {
-        // A string takes everything.
+        // Writing to a string never fails.
         let _ = write!(text, "{byte:02x}");
     }
     text
 }
 
-/// `None` where it is not what [`encode`] gives.
+/// `None` if the text is not a result of [`encode`].
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes().chunks(2);
     let byte = |pair: &[u8]| match pair {

@@ -1,6 +1,6 @@
-//! Words for a shell. Pure.
+//! Quoting for a shell. Pure.
 
-/// A word as a shell takes it; one that needs no quotes gets none.
+/// A word in shell syntax, with quotes only if it needs them.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,8 +1,8 @@
-//! A block of rows on a terminal that is drawn over itself. Pure.
+//! A block of rows on a terminal that is redrawn in place. Pure.
 
-/// The text that puts these rows in the place of the `drawn` rows that were written last, the cursor below them.
+/// The text that replaces the last `drawn` rows with these rows, with the cursor below them.
 ///
-/// Row by row: a screen that is cleared as a whole would be kept as history by some terminals.
+/// It works row by row: some terminals keep a cleared screen as history.
 pub fn over(drawn: usize, rows: &[String]) -> String {
     let back = match drawn {
         0 => String::new(),

@@ -8,7 +8,7 @@ pub use request::is_of_owner;
 use super::{Daemon, DaemonError, DaemonHandle, KeptSlot, Order, Reply};
 use crate::config::Config;
 use crate::core::machine::Input;
-use crate::core::model::{Fault, RpcError, SessionStatus, SlotStatus, SpawnParams, What};
+use crate::core::model::{EventKind, Fault, RpcError, SessionStatus, SlotStatus, SpawnParams};
 use crate::core::settings::{SessionsConfig, is_name};
 use crate::core::text::diagnostic::ConfigError;
 use crate::core::text::diagnostic::Problem;
@@ -264,7 +264,7 @@ impl Daemon {
         self.remove_files(id);
         self.context
             .bus
-            .publish(Some(id), What::Closed { why: why.clone() });
+            .publish(Some(id), EventKind::Closed { why: why.clone() });
         tracing::info!(session = id, "closed: {why}");
         self.remember_gone(id, why);
         self.publish();

@@ -164,7 +164,7 @@ pub(super) fn write(record: &SessionRecord, context: &SlotContext) -> io::Result
     let directory = context.shell_dir(&record.id);
     paths::ensure_private_dir(&directory).map_err(io::Error::other)?;
     for (name, text) in texts(marks) {
-        files::replace(&directory.join(name), &text)?;
+        files::save(&directory.join(name), &text)?;
     }
     Ok(())
 }

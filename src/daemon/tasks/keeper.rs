@@ -3,7 +3,7 @@
 use super::runner;
 use super::store::{Left, Store};
 use crate::core::claude::reading::State;
-use crate::core::model::{Fault, RpcError, SlotStatus, TaskStatus, What};
+use crate::core::model::{EventKind, Fault, RpcError, SlotStatus, TaskStatus};
 use crate::core::queue::{Effect, NewTask, Outcome, Queue, SlotView, unknown_task};
 use crate::daemon::{Reply, Slots};
 use crate::events::Bus;
@@ -111,7 +111,7 @@ pub fn start(
 ) -> (TasksHandle, JoinHandle<()>) {
     for text in left.faults {
         tracing::error!("{text}");
-        bus.publish(None, What::Warning { text });
+        bus.publish(None, EventKind::Warning { text });
     }
     let (queue, effects) = Queue::restore(left.tasks);
     // Whoever asks before the keeper has its turn hears of the tasks that were left.
@@ -297,7 +297,7 @@ impl Keeper {
     /// Writes it down, and tells everybody who listens.
     async fn save(&mut self, task: &Arc<TaskStatus>) -> io::Result<()> {
         self.store.save(task)?;
-        let what = What::Task {
+        let what = EventKind::Task {
             id: task.id.clone(),
             to: task.to.clone(),
             state: task.state,

@@ -49,7 +49,7 @@ impl Store {
 
     pub fn save(&self, task: &TaskStatus) -> io::Result<()> {
         let text = serde_json::to_string(task).map_err(io::Error::other)?;
-        files::replace(&self.file(&task.id), &text)
+        files::save(&self.file(&task.id), &text)
     }
 
     pub fn remove(&self, id: &str) -> io::Result<()> {
@@ -62,7 +62,7 @@ impl Store {
 }
 
 fn read(path: &Path) -> io::Result<TaskStatus> {
-    let text = std::fs::read_to_string(path)?;
+    let text = files::read_text(path)?;
     serde_json::from_str(&text).map_err(io::Error::other)
 }
 

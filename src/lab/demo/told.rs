@@ -1,7 +1,7 @@
 //! What happens, in words for somebody who sees it for the first time. Pure.
 
 use crate::core::claude::reading::{Dialog, State};
-use crate::core::model::{Event, NO_ANSWER, What};
+use crate::core::model::{Event, EventKind, NO_ANSWER};
 use crate::core::policy::{Decision, RuleRef};
 use std::path::Path;
 
@@ -27,9 +27,9 @@ pub fn line(event: &Event, work: &Path) -> Option<(Weight, String)> {
     Some((weight, format!("{slot:<9} {}", text.replace(&own, ""))))
 }
 
-fn words(what: &What) -> Option<(Weight, String)> {
+fn words(what: &EventKind) -> Option<(Weight, String)> {
     Some(match what {
-        What::Spawned {
+        EventKind::Spawned {
             pid,
             session_id,
             resumed,
@@ -43,31 +43,34 @@ fn words(what: &What) -> Option<(Weight, String)> {
             (Weight::Plain, format!("started, pid {pid}; {how} {id}"))
         }
         // That it was started is told already.
-        What::State { to, .. } if *to == State::Starting => return None,
-        What::State { from, to } => (Weight::Aside, format!("{} → {}", from.name(), to.name())),
-        What::Message { text } => (Weight::Plain, format!("is told: {text}")),
-        What::Answer { text, .. } => (Weight::Plain, format!("answers: {text}")),
-        What::Failed { text } => (Weight::Bad, format!("no answer: {text}")),
-        What::Dialog { dialog } => (Weight::Asks, question(dialog)),
-        What::Key { key, reason } => (Weight::Aside, format!("key {key}: {reason}")),
-        What::Exit { cause, .. } => (Weight::Bad, format!("its program ended: {cause}")),
-        What::Restart { attempt, delay_ms } => {
+        EventKind::State { to, .. } if *to == State::Starting => return None,
+        EventKind::State { from, to } => {
+            (Weight::Aside, format!("{} → {}", from.name(), to.name()))
+        }
+        EventKind::Message { text } => (Weight::Plain, format!("is told: {text}")),
+        EventKind::Answer { text, .. } => (Weight::Plain, format!("answers: {text}")),
+        EventKind::Failed { text } => (Weight::Bad, format!("no answer: {text}")),
+        EventKind::Dialog { dialog } => (Weight::Asks, question(dialog)),
+        EventKind::Key { key, reason } => (Weight::Aside, format!("key {key}: {reason}")),
+        EventKind::Exit { cause, .. } => (Weight::Bad, format!("its program ended: {cause}")),
+        EventKind::Restart { attempt, delay_ms } => {
             let delay = *delay_ms as f64 / 1000.0;
             (Weight::Plain, format!("restart {attempt} in {delay:.1} s"))
         }
-        What::GaveUp { reason } => (Weight::Bad, format!("given up: {reason}")),
-        What::Doubtful { why } => (Weight::Bad, format!("doubtful: {why}")),
-        What::Warning { text } => (Weight::Bad, format!("warning: {text}")),
-        What::Verdict {
+        EventKind::GaveUp { reason } => (Weight::Bad, format!("given up: {reason}")),
+        EventKind::Doubtful { why } => (Weight::Bad, format!("doubtful: {why}")),
+        EventKind::Warning { text } => (Weight::Bad, format!("warning: {text}")),
+        EventKind::Verdict {
             tool,
             target,
+            verdict,
             answer: Some(answer),
             ..
-        } if answer == NO_ANSWER => (
+        } if answer == NO_ANSWER && *verdict != Decision::Allow => (
             Weight::Plain,
             format!("left to Claude Code's own rules: {tool} {target}"),
         ),
-        What::Verdict {
+        EventKind::Verdict {
             tool,
             target,
             verdict,
@@ -143,7 +146,7 @@ pub fn short(id: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn told(what: What) -> Option<String> {
+    fn told(what: EventKind) -> Option<String> {
         let event = Event {
             seq: 1,
             time: chrono::Utc::now(),
@@ -160,13 +163,14 @@ mod tests {
             file: "/x/policies/coder.toml".into(),
             line: 10,
         };
-        let what = What::Verdict {
+        let what = EventKind::Verdict {
             tool: "Bash".to_owned(),
             target: "rm -rf /x/work/coder/build".to_owned(),
             verdict: Decision::Deny,
             rule: Some(rule),
             why: String::new(),
             by: "policy".to_owned(),
+            via: None,
             answer: Some("deny".to_owned()),
             agent: None,
         };
@@ -180,9 +184,9 @@ mod tests {
 
     #[test]
     fn what_says_nothing_new_is_not_told() {
-        assert_eq!(told(What::DialogGone { id: "d".to_owned() }), None);
+        assert_eq!(told(EventKind::DialogGone { id: "d".to_owned() }), None);
         assert_eq!(
-            told(What::Restart {
+            told(EventKind::Restart {
                 attempt: 1,
                 delay_ms: 1500
             })

@@ -4,7 +4,7 @@ use super::DemoError;
 use super::text::hanging;
 use super::told::{self, Weight};
 use crate::core::claude::reading::State;
-use crate::core::model::{Event, What};
+use crate::core::model::{Event, EventKind};
 use crate::core::text::redraw;
 use anstyle::{AnsiColor, Style};
 use serde_json::json;
@@ -85,8 +85,8 @@ impl View {
         }
         if let Some(slot) = &event.slot {
             match &event.what {
-                What::Snapshot { status } => self.set_state(slot, status.state),
-                What::State { to, .. } => self.set_state(slot, *to),
+                EventKind::Snapshot { status } => self.set_state(slot, status.state),
+                EventKind::State { to, .. } => self.set_state(slot, *to),
                 _ => {}
             }
         }

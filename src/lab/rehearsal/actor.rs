@@ -134,7 +134,7 @@ impl Actor {
     /// The last rows that have anything on them.
     pub fn screen(&self) -> String {
         let lines = self.terminal.screen().lines;
-        let lines: Vec<String> = lines.into_iter().map(|line| line.text).collect();
+        let lines: Vec<String> = lines.iter().map(|line| line.text.clone()).collect();
         lines.join("\n").trim_matches('\n').to_owned()
     }
 

@@ -6,6 +6,7 @@ use super::hooks::Hooks;
 use super::play::Company;
 use super::scenes::{OLD_FILE, Opening};
 use crate::config;
+use crate::core::policy::SettingsRules;
 use crate::core::settings::SlotConfig;
 use crate::launch::{self, SessionStart};
 use crate::shim::ShimSpec;
@@ -64,9 +65,13 @@ impl House {
     pub fn spec(&self, company: &Company) -> Result<ShimSpec, String> {
         let socket = hook_socket(&self.home);
         let settings = self.home.path().join("settings.json");
-        let hook = launch::hook_command(&company.missiond, &socket, NAME);
+        // Nobody locks it: the rehearsal itself listens.
+        let lock = self.home.path().join("rehearsal.lock");
+        let hook = launch::hook_command(&company.missiond, &socket, &lock, NAME);
         let version = Some(company.version);
-        let text = launch::settings_json(&hook, &[], &self.slot.mode, version).to_string();
+        let text =
+            launch::settings_json(&hook, &SettingsRules::default(), &self.slot.mode, version)
+                .to_string();
         fs::write(&settings, text).map_err(|error| error.to_string())?;
         let id = Uuid::new_v4();
         let session = SessionStart::New(id);

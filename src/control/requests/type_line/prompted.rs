@@ -2,9 +2,9 @@
 
 use super::{TypeParams, type_line};
 use crate::control::requests::search::regex;
-use crate::control::written::part;
+use crate::control::written::extent;
 use crate::core::model::{Person, RpcError, ScreenParams, SlotStatus};
-use crate::slot::{SlotCommand, SlotHandle, TypedCommand, WantedOutput};
+use crate::slot::{SlotCommand, SlotHandle, TypedCommand};
 use regex::Regex;
 use std::time::Duration;
 
@@ -82,8 +82,7 @@ pub(super) async fn type_until(
     text: &str,
     prompt: &PromptPattern,
 ) -> Result<TypedCommand, RpcError> {
-    let end = WantedOutput::Range(u64::MAX, u64::MAX);
-    let from = part(slot, end).await?.total;
+    let from = extent(slot).await?.total;
     let mut pulse = slot.watch_output();
     let mut status = slot.watch_status();
     let text = text.to_owned();
@@ -101,7 +100,7 @@ pub(super) async fn type_until(
             break;
         }
     }
-    let to = part(slot, end).await?.total;
+    let to = extent(slot).await?.total;
     Ok(TypedCommand {
         exit_code: slot.status().exit_code.filter(|_| is_over),
         output: Some((from, to)),

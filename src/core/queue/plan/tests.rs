@@ -109,14 +109,14 @@ fn circles_are_found() {
 }
 
 proptest! {
-    /// Whatever succeeds or fails: every task ends once, after all that it needs, and no more than allowed run.
+    /// Whatever succeeds or fails: every task ends once, after all that it needs, and no more than allowed run at once.
     #[test]
     fn every_task_ends_once(
         needs in prop::collection::vec(prop::collection::vec(0..100usize, 0..4), 1..20),
         limit in 1..5usize,
         outcomes in prop::collection::vec(any::<bool>(), 200),
     ) {
-        // Each needs only those before it, so that there is no circle.
+        // Each needs only earlier ones, so there is no cycle.
         let jobs: Vec<Job> = needs.iter().enumerate().map(|(place, needs)| {
             let needs: Vec<usize> = match place {
                 0 => Vec::new(),

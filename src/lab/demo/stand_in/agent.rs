@@ -257,6 +257,7 @@ impl Agent {
         let result = match tools::gate(call, said) {
             Gate::Deny(reason) => Err(reason),
             Gate::Allow => self.use_tool(call)?,
+            Gate::Ask(None) if self.session.allows(call) => self.use_tool(call)?,
             Gate::Ask(why) => {
                 self.leave(call, why, &id, told.clone())?;
                 self.use_tool(call)?

@@ -1,6 +1,8 @@
 //! What the stand-in leaves beside its screen, where Claude Code leaves it: the transcript, the record of the
 //! session, and the calls of the hooks.
 
+use crate::core::policy::{Ask, Decision, LexicalPaths, Policy, decide};
+use crate::lab::rehearsal::ToolCall;
 use crate::launch;
 use crate::os::files;
 use crate::slot::process_start;
@@ -28,6 +30,8 @@ pub struct StandInSession {
     transcript: PathBuf,
     record: PathBuf,
     hooks: Value,
+    /// The rules of its settings.
+    rules: Option<Policy>,
 }
 
 /// What a hook said.
@@ -72,10 +76,19 @@ impl StandInSession {
         }
         fs::create_dir_all(transcript.parent().unwrap_or(&own))?;
         fs::create_dir_all(own.join("sessions"))?;
-        let hooks = match &start.settings {
-            Some(file) => serde_json::from_slice::<Value>(&fs::read(file)?)?["hooks"].take(),
+        let mut settings = match &start.settings {
+            Some(file) => serde_json::from_slice::<Value>(&fs::read(file)?)?,
             None => Value::Null,
         };
+        let given = launch::rules_of(&settings);
+        let list = |rules| toml::Value::from(rules);
+        let text = format!(
+            "allow = {}\nask = {}\ndeny = {}",
+            list(given.allow),
+            list(given.ask),
+            list(given.deny)
+        );
+        let rules = Policy::parse(&text, Path::new("settings"), &cwd).ok();
         Ok(StandInSession {
             record: own
                 .join("sessions")
@@ -83,12 +96,26 @@ impl StandInSession {
             start,
             cwd,
             transcript,
-            hooks,
+            hooks: settings["hooks"].take(),
+            rules,
         })
     }
 
     pub fn cwd(&self) -> &Path {
         &self.cwd
+    }
+
+    /// Whether its own rules allow a call, where the gate says nothing.
+    pub fn allows(&self, call: &ToolCall) -> bool {
+        let ask = Ask {
+            tool: call.tool.clone(),
+            input: call.input.clone(),
+            cwd: self.cwd.clone(),
+            at: None,
+            complete: true,
+        };
+        let allows = |rules| decide(rules, &ask, &LexicalPaths).decision == Decision::Allow;
+        self.rules.as_ref().is_some_and(allows)
     }
 
     pub fn is_resumed(&self) -> bool {
