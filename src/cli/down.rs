@@ -14,9 +14,11 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often to look whether the process has ended, after it closed its connections.
-#[cfg(target_os = "linux")]
+/// How often to look whether a process has ended.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// How long a shim may take to end after the daemon has: on a loaded machine it needs some milliseconds of processor time.
+const SHIM_END_LIMIT: Duration = Duration::from_secs(3);
 
 /// Ends the daemon with its slots and sessions.
 ///
@@ -156,7 +158,7 @@ impl Down {
             may_end(context, &running)?;
         }
         let pong = self.end(client).await?;
-        let left = left_running(&pong, &running, self.keep);
+        let left = left_running(&pong, &running, self.keep).await;
         self.report(context, &pong, &running, &left)
     }
 
@@ -206,28 +208,38 @@ impl Down {
                 running.in_words()
             ),
         })?;
-        match left.is_empty() {
-            true => Ok(()),
-            false => context.out.done(format!(
-                "still running, though this daemon did not reach them: {}; missiond up takes them over",
-                left.join(", ")
-            )),
+        let told = format!(
+            "still running, though this daemon did not reach them: {}; missiond up takes them over",
+            left.join(", ")
+        );
+        match (left.is_empty(), self.keep) {
+            (true, _) => Ok(()),
+            (false, true) => context.out.done(told),
+            (false, false) => Err(Failure::failed(told)),
         }
     }
 }
 
 /// The slots and sessions whose shims live on although the daemon did not tell of them: it did not reach them.
-fn left_running(pong: &Pong, running: &RunningWork, keep: bool) -> Vec<String> {
+///
+/// A shim reports the end of its program to the daemon and ends a moment later, so each gets a little time to go.
+async fn left_running(pong: &Pong, running: &RunningWork, keep: bool) -> Vec<String> {
     let is_its = |config: &Path| same_file(config, &pong.config);
     let living = shim::Handle::kept_by(|keeper| is_its(&keeper.config));
     // The process table can't be read: nothing is known of them.
-    let living = living.unwrap_or_default().into_iter();
-    let names = living.map(|shim| shim.slot().to_owned());
-    let is_told = |name: &String| {
+    let mut living = living.unwrap_or_default();
+    let is_told = |name: &str| {
         let mut slots = running.slots.iter();
-        keep && (slots.any(|slot| slot.slot == *name) || running.sessions.contains(name))
+        let mut sessions = running.sessions.iter();
+        keep && (slots.any(|slot| slot.slot == name) || sessions.any(|session| session == name))
     };
-    names.filter(|name| !is_told(name)).collect()
+    living.retain(|shim| !is_told(shim.slot()));
+    let deadline = tokio::time::Instant::now() + SHIM_END_LIMIT;
+    while living.iter().any(shim::Handle::runs) && tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(LOOK).await;
+    }
+    living.retain(shim::Handle::runs);
+    living.iter().map(|shim| shim.slot().to_owned()).collect()
 }
 
 async fn look(client: &mut Client) -> Result<RunningWork, CallError> {

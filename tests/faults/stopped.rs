@@ -47,7 +47,11 @@ fn a_stopped_claude_code_is_told_of_and_holds_up_nobody() {
     daemon.endpoint.open("later");
     assert_eq!(send.end().expect(0).text(), "It is done.");
 
-    // Its shim as well: nothing comes from the slot, and nothing is lost.
+    // Its shim as well: nothing comes from the slot, and nothing is lost. A message is only typed into a slot that is not
+    // in doubt, and the stop may have left one.
+    until("the witnesses to agree", || {
+        daemon.status("coder")["doubtful"].is_null().then_some(())
+    });
     signal(&before["shim_pid"], Signal::STOP);
     answers(&daemon, "tester");
     daemon
@@ -190,6 +194,23 @@ fn a_stopped_shim_is_taken_up_when_it_goes_on() {
     assert_eq!(after["pid"], before["pid"]);
     assert_eq!(after["restarts"], 0);
     assert_eq!(daemon.log("a").matches("  started ").count(), 1);
+}
+
+/// A shim may end some milliseconds after the daemon: one that is ending is not "still running".
+#[test]
+fn down_waits_for_a_shim_that_is_ending() {
+    let mut daemon = shells(&["a"], "stty -echo; exec cat");
+    daemon.wait_state("a", "idle");
+    let before = daemon.status("a");
+    daemon.crash();
+    signal(&before["shim_pid"], Signal::STOP);
+    daemon.again();
+    daemon.wait_state("a", "error");
+    let down = daemon.spawn(&["down", "--keep"]);
+    daemon.ended();
+    signal(&before["shim_pid"], Signal::KILL);
+    let down = down.end().expect(0);
+    assert!(!down.stdout.contains("did not reach"), "{down}");
 }
 
 /// The slot is in the state `error`, with the remedy, and stays there: nothing is started again, and nothing counted.
