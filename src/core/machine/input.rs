@@ -90,6 +90,16 @@ impl Answer {
     }
 }
 
+/// How the slot's program ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct End {
+    pub report: ExitReport,
+    /// The last text of the program.
+    pub said: Option<String>,
+    /// When the usage limit is reset, if the program said so last.
+    pub limit_reset: Option<Instant>,
+}
+
 /// An input of the machine.
 #[derive(Debug)]
 pub enum Input {
@@ -114,12 +124,7 @@ pub enum Input {
         reason: String,
         cause: Cause,
     },
-    Ended {
-        report: ExitReport,
-        said: Option<String>,
-        /// When the usage limit is reset, if the program said so last.
-        limit_reset: Option<Instant>,
-    },
+    Ended(End),
     Found(Answer),
     /// The answer of the rules to [`Effect::Judge`].
     Judged {

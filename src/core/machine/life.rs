@@ -273,13 +273,12 @@ impl Machine {
         self.past.begin_run();
     }
 
-    pub(super) fn ended(
-        &mut self,
-        report: ExitReport,
-        said: Option<String>,
-        limit_reset: Option<Instant>,
-        now: Instant,
-    ) {
+    pub(super) fn ended(&mut self, end: End, now: Instant) {
+        let End {
+            report,
+            said,
+            limit_reset,
+        } = end;
         self.drop_questions(now);
         let cause = classify(Remains {
             report: &report,

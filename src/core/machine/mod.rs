@@ -47,7 +47,7 @@ pub use by_keys::KeysReach;
 pub use calls::Known;
 pub use cause::{Cause, KERNEL_KILLED};
 pub use effect::{Decider, Effect, Purpose, Reply};
-pub use input::{Answer, Confirmation, Deciding, Input, Message, Observation};
+pub use input::{Answer, Confirmation, Deciding, End, Input, Message, Observation};
 pub use interrupting::{Interrupter, Interruption};
 pub use judging::{KnownRules, Opinion, RulesQuestion, Wants};
 pub use keyboard::{HANDS_OFF, Stroke, strokes};
@@ -65,7 +65,6 @@ pub use waits::{ENTER_IS_LOST, IDLE_IS_OVER, PASTE_IS_HIDDEN, PASTE_SETTLES, SET
 use crate::core::claude::HookEvent;
 use crate::core::claude::reading::{Choice, Composer, Dialog, DialogKind, State};
 use crate::core::claude::transcript;
-use crate::core::model::ExitReport;
 use crate::core::model::Person;
 use crate::core::model::{Cut, EventKind, RpcError};
 use crate::core::policy::{Ask, Asking, Circumstances, Decision, Verdict};
@@ -196,7 +195,6 @@ impl Machine {
     /// What each input means in each state. All states accept outside requests; inputs about a program count only while it runs.
     fn take(&mut self, input: Input, now: Instant) {
         match (&mut self.life, input) {
-            (_, Input::TimePassed) => {}
             (_, Input::Start(token)) => self.run(Wish::Start, token),
             (_, Input::Stop(token)) => self.run(Wish::Stop, token),
             (_, Input::Restart(token)) => self.run(Wish::Restart, token),
@@ -204,15 +202,8 @@ impl Machine {
             (_, Input::NotStarted { reason, cause }) => self.not_started(reason, cause, now),
             (_, Input::NotReached(reason)) => self.not_reached(reason, now),
             (Life::Unreached { .. }, Input::ShimGone) => self.shim_is_gone(),
-            (_, Input::ShimGone) => {}
-            (
-                _,
-                Input::Ended {
-                    report,
-                    said,
-                    limit_reset,
-                },
-            ) => self.ended(report, said, limit_reset, now),
+            (_, Input::TimePassed | Input::ShimGone) => {}
+            (_, Input::Ended(end)) => self.ended(end, now),
             (_, Input::Send(message)) => self.send(message),
             (_, Input::Withdraw(token)) => self.withdraw(token),
             (_, Input::Confirm(answer)) => self.confirm_when_drawn(answer, now),
@@ -239,12 +230,9 @@ impl Machine {
             (Life::Up(up), Input::RunsWith(runs)) => up.origin.runs = runs,
             (Life::Up(_), Input::WasGated(note)) => self.was_gated(note.as_deref(), now),
             (Life::Up(up), Input::WasInTurn(text, began)) => up.was_in_turn(&text, began),
+            // They are about a program, and none is up.
             (
-                Life::Down { .. }
-                | Life::Waiting { .. }
-                | Life::Unreached { .. }
-                | Life::Launching { .. }
-                | Life::Stopping { .. },
+                _,
                 Input::Saw(_)
                 | Input::Withheld(_)
                 | Input::Unpressed { .. }

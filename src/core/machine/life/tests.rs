@@ -2,6 +2,7 @@
 
 use super::super::tests::config;
 use super::*;
+use crate::core::model::ExitReport;
 use crate::core::settings::{OnLimit, OnStall, Supervision};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -182,11 +183,11 @@ impl World {
             Op::Ends(code, signal) if self.running => {
                 self.running = false;
                 let report = ExitReport { code, signal };
-                self.put(Input::Ended {
+                self.put(Input::Ended(End {
                     report,
                     said: None,
                     limit_reset: None,
-                });
+                }));
             }
             Op::IsIdle if self.running => self.put(crate::core::machine::tests::idle()),
             Op::Stalls => self.put(Input::Measured(Measure {
@@ -277,14 +278,14 @@ fn up() -> World {
 }
 
 fn end(world: &mut World, said: &str, limit_reset: Option<Instant>) -> Vec<Effect> {
-    let input = Input::Ended {
+    let input = Input::Ended(End {
         report: ExitReport {
             code: Some(1),
             signal: None,
         },
         said: Some(said.to_owned()),
         limit_reset,
-    };
+    });
     world.running = false;
     world.machine.handle(input, world.now)
 }

@@ -10,11 +10,11 @@ fn a_slot_that_dies_is_started_again_each_time() {
             code: None,
             signal: Some(9),
         };
-        bench.put(Input::Ended {
+        bench.put(Input::Ended(End {
             report,
             said: None,
             limit_reset: None,
-        });
+        }));
         assert_eq!(bench.machine.state(), State::Exited);
         let due = bench.machine.poll_timeout().unwrap();
         bench.others.clear();
@@ -30,13 +30,15 @@ fn a_slot_that_dies_is_started_again_each_time() {
 
 #[test]
 fn a_clean_exit_is_final_unless_always_is_set() {
-    let clean = || Input::Ended {
-        report: ExitReport {
-            code: Some(0),
-            signal: None,
-        },
-        said: None,
-        limit_reset: None,
+    let clean = || {
+        Input::Ended(End {
+            report: ExitReport {
+                code: Some(0),
+                signal: None,
+            },
+            said: None,
+            limit_reset: None,
+        })
     };
     let mut bench = Bench::idle();
     bench.put(clean());
@@ -59,14 +61,14 @@ fn a_message_that_dies_unanswered_is_told_of() {
     bench.send(2, "hello");
     bench.arrives("hello");
     bench.hear(3, HookWhat::PromptTaken);
-    bench.put(Input::Ended {
+    bench.put(Input::Ended(End {
         report: ExitReport {
             code: None,
             signal: Some(9),
         },
         said: None,
         limit_reset: None,
-    });
+    }));
     let text = "it ended while something waited: a message that was not yet answered";
     let warning = EventKind::Warning { text: text.into() };
     assert!(bench.told.contains(&warning), "{:?}", bench.told);
@@ -75,14 +77,14 @@ fn a_message_that_dies_unanswered_is_told_of() {
 #[test]
 fn a_persons_stop_wins_over_a_restart_that_is_under_way() {
     let mut bench = Bench::idle();
-    bench.put(Input::Ended {
+    bench.put(Input::Ended(End {
         report: ExitReport {
             code: Some(1),
             signal: None,
         },
         said: None,
         limit_reset: None,
-    });
+    }));
     bench.put(Input::Stop(2));
     bench.others.clear();
     bench.pass(Duration::from_secs(3600));
@@ -94,14 +96,14 @@ fn a_persons_stop_wins_over_a_restart_that_is_under_way() {
 fn after_five_deaths_in_a_row_it_gives_up_and_says_why() {
     let mut bench = Bench::idle();
     for _ in 0..5 {
-        bench.put(Input::Ended {
+        bench.put(Input::Ended(End {
             report: ExitReport {
                 code: Some(3),
                 signal: None,
             },
             said: Some("no key".into()),
             limit_reset: None,
-        });
+        }));
         if let Some(due) = bench.machine.poll_timeout() {
             bench.pass(due - bench.now);
             bench.put(Input::Started {
@@ -137,14 +139,14 @@ fn a_refused_folder_is_not_tried_again() {
         composer: None,
         ..screen(State::Exited, "")
     });
-    bench.put(Input::Ended {
+    bench.put(Input::Ended(End {
         report: ExitReport {
             code: Some(1),
             signal: None,
         },
         said: None,
         limit_reset: None,
-    });
+    }));
     assert!(matches!(
         bench.replies.get(&2),
         Some(Ok(Reply::Confirmed { .. }))
@@ -160,14 +162,14 @@ fn whoever_waits_is_told_when_the_program_dies() {
     bench.arrives("hello");
     bench.see(screen(State::Thinking, ""));
     bench.send(3, "next");
-    bench.put(Input::Ended {
+    bench.put(Input::Ended(End {
         report: ExitReport {
             code: None,
             signal: Some(9),
         },
         said: None,
         limit_reset: None,
-    });
+    }));
     assert_eq!(bench.fault(2), Some(Fault::Failed));
     assert_eq!(bench.fault(3), Some(Fault::Failed), "nothing is replayed");
     bench.send(4, "after it");

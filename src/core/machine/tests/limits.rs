@@ -45,11 +45,11 @@ impl Bench {
             code: Some(code),
             signal: None,
         };
-        self.put(Input::Ended {
+        self.put(Input::Ended(End {
             report,
             said: None,
             limit_reset: None,
-        });
+        }));
     }
 
     /// What was told of the cost: by how much it has grown, and what it is.

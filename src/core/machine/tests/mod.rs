@@ -22,7 +22,7 @@ mod withheld;
 use super::*;
 use crate::core::claude::HookWhat;
 use crate::core::claude::reading::{Choice, Digits};
-use crate::core::model::Fault;
+use crate::core::model::{ExitReport, Fault};
 use crate::core::policy::{PermissionPolicy, Policy, RuleRef};
 use crate::core::settings::{Gate, Restart, Supervision};
 use crate::slot::{SlotRules, opinion};

@@ -49,11 +49,11 @@ fn a_call_is_judged_by_what_the_program_was_started_with() {
         assert_eq!(circumstances, Circumstances::configured("manual", false));
         assert_eq!(bench.machine.config().cwd, Path::new("/elsewhere"));
         // The next program has the new settings.
-        bench.put(Input::Ended {
+        bench.put(Input::Ended(End {
             report: ExitReport::UNKNOWN,
             said: None,
             limit_reset: None,
-        });
+        }));
         bench.put(Input::Start(2));
         bench.put(Input::Started {
             pid: 43,

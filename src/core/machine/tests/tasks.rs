@@ -20,11 +20,11 @@ pub(super) fn dies() -> Input {
         code: Some(1),
         signal: None,
     };
-    Input::Ended {
+    Input::Ended(End {
         report,
         said: None,
         limit_reset: None,
-    }
+    })
 }
 
 fn trace(bench: &Bench, token: Token) -> Option<Trace> {
