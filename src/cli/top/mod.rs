@@ -161,23 +161,32 @@ impl Loop {
             match action {
                 None => {}
                 Some(Action::Quit) => return Ok(()),
-                Some(Action::Suspend) => self.tui.suspend(),
-                Some(Action::Attach(slot)) => {
-                    drop(keys);
-                    self.command(vec!["attach".to_owned(), slot], false).await?;
-                    keys = EventStream::new();
-                }
-                Some(Action::Command(arguments)) => {
-                    drop(keys);
-                    self.command(arguments, true).await?;
-                    keys = EventStream::new();
-                }
-                Some(action) => {
-                    let done = act::act(self.target.clone(), action, self.sender.clone());
-                    tokio::spawn(done);
-                }
+                Some(action) => keys = self.act(action, keys).await?,
             }
         }
+    }
+
+    /// Does what a person asked for. A command that takes the terminal over gets its keys too, so the stream of keys ends for it
+    /// and a new one begins behind it.
+    async fn act(&mut self, action: Action, keys: EventStream) -> Result<EventStream, Failure> {
+        match action {
+            Action::Suspend => self.tui.suspend(),
+            Action::Attach(slot) => {
+                drop(keys);
+                self.command(vec!["attach".to_owned(), slot], false).await?;
+                return Ok(EventStream::new());
+            }
+            Action::Command(arguments) => {
+                drop(keys);
+                self.command(arguments, true).await?;
+                return Ok(EventStream::new());
+            }
+            action => {
+                let done = act::act(self.target.clone(), action, self.sender.clone());
+                tokio::spawn(done);
+            }
+        }
+        Ok(keys)
     }
 
     fn typed(&mut self, event: &Event) -> Option<Action> {
