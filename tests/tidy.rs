@@ -161,12 +161,18 @@ impl Source {
         self.path.starts_with(place)
     }
 
-    /// Lines of code, numbered from 1: no comments, and nothing from the first test module on.
+    /// Lines of code, numbered from 1: no comments, and no item that is for tests only. The code is formatted: such an item
+    /// ends with the first line at the margin that ends in a semicolon or a brace.
     fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mut for_tests = false;
         let lines = self.text.lines().enumerate();
-        lines
-            .take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
-            .map(|(index, line)| (index + 1, line.split("//").next().unwrap_or_default()))
+        let lines = lines.filter(move |(_, line)| {
+            for_tests |= line.starts_with("#[cfg(test)]");
+            let is_left_out = for_tests;
+            for_tests &= line.starts_with([' ', '#']) || !line.ends_with([';', '}']);
+            !is_left_out
+        });
+        lines.map(|(index, line)| (index + 1, line.split("//").next().unwrap_or_default()))
     }
 }
 
