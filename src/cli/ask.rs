@@ -1,5 +1,6 @@
 use crate::cli::address::Addressed;
 use crate::cli::context::Context;
+use crate::cli::duration;
 use crate::cli::failure::Failure;
 use crate::cli::{reconnect, task};
 use crate::control::requests::Submit;
@@ -19,7 +20,7 @@ pub struct AskArgs {
     #[command(flatten)]
     addressed: Addressed,
     /// Stop waiting after this time (exit code 124); the task goes on
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
 }
 

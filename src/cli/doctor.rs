@@ -32,7 +32,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Looks for what would stop a slot, and says how to mend it.
+/// Looks for what would stop a slot, and says how to fix it.
 ///
 /// It looks at the program, the config, the policies, what your own settings of Claude Code allow, the socket, the
 /// logs, the limits of the machine, and the slots that fail while the daemon runs. Ends with 1 if it finds anything of the kind. With `--rehearse` the installed Claude Code is led through every state and dialog
@@ -316,7 +316,7 @@ async fn program(slot: &SlotConfig, env: &Env, daemon: &DaemonConfig) -> Finding
     };
     if let Err(why) = shim::check_program(&program) {
         return Finding::fail("program", why)
-            .fix("name another program in `command`, or mend this one");
+            .fix("name another program in `command`, or repair this one");
     }
     if slot.kind == Kind::Shell {
         return Finding::ok("program", program.display().to_string());

@@ -1,4 +1,5 @@
 use crate::cli::context::{ANSWER_LIMIT, Context};
+use crate::cli::duration;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::sanitise;
 use crate::control::client::{CallError, Client};
@@ -37,7 +38,7 @@ pub struct Down {
     #[arg(short, long, conflicts_with = "keep")]
     yes: bool,
     /// Stop waiting after this time
-    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration::parse)]
     timeout: Duration,
 }
 

@@ -1,5 +1,6 @@
 use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::done;
+use crate::cli::duration;
 use crate::cli::failure::Failure;
 use crate::cli::spawn::{RunArgs, milliseconds};
 use crate::control::requests::{
@@ -36,7 +37,7 @@ Examples:
   missiond exec --json -- python3 -i")]
 pub struct Exec {
     /// How long to wait for output [default: 100ms, with --timeout until its end]
-    #[arg(long = "yield", value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long = "yield", value_name = "TIME", value_parser = duration::parse)]
     time: Option<Duration>,
     /// Leave out the middle of what is longer; a token is about four characters
     #[arg(long, value_name = "N", default_value_t = 10_000)]

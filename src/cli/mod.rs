@@ -13,6 +13,7 @@ mod complete;
 mod context;
 mod dialog;
 mod done;
+mod duration;
 mod failure;
 mod flags;
 mod follow;

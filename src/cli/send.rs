@@ -1,4 +1,5 @@
 use crate::cli::context::{Context, unless_interrupted};
+use crate::cli::duration;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::{complete, dialog, message, reconnect};
 use crate::control::requests::{Send as Request, SendParams, Sent, SentParams};
@@ -40,7 +41,7 @@ pub struct Send {
     #[arg(long)]
     no_wait: bool,
     /// Stop waiting after this time (exit code 124); the turn goes on
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
     /// The message begins with `!` and is meant as a shell command
     #[arg(long, conflicts_with = "slash")]

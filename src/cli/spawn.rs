@@ -1,4 +1,5 @@
 use crate::cli::context::{ANSWER_LIMIT, Context};
+use crate::cli::duration;
 use crate::cli::failure::Failure;
 use crate::cli::sanitise;
 use crate::control::execute::environment_of_caller;
@@ -55,13 +56,13 @@ pub struct RunArgs {
     #[arg(long)]
     login: bool,
     /// End it after this time; exec then ends with 124
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     pub timeout: Option<Duration>,
     /// End it when its processes hold more memory than this, such as 500MB
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     max_memory: Option<u64>,
     /// CPU time of each process, in whole seconds; then SIGXCPU ends it
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     max_cpu: Option<Duration>,
     /// Files that each process may have open
     #[arg(long, value_name = "N")]

@@ -1,5 +1,6 @@
 use crate::cli::address::Addressed;
 use crate::cli::context::Context;
+use crate::cli::duration;
 use crate::cli::failure::Failure;
 use crate::cli::reconnect;
 use crate::cli::spawn::milliseconds;
@@ -21,7 +22,7 @@ pub struct Submit {
     #[command(flatten)]
     addressed: Addressed,
     /// Let it fail, and interrupt its turn, this long after a slot has it
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
 }
 

@@ -1,5 +1,6 @@
 //! Reads the lines of a log that grows and is rotated by renaming, each of them once.
 
+use crate::cli::duration;
 use crate::os::files;
 use chrono::{DateTime, Local, NaiveTime, TimeZone, Utc};
 use std::collections::VecDeque;
@@ -154,7 +155,7 @@ pub fn parse_since(text: &str) -> Result<DateTime<Utc>, String> {
     if let Some(time) = on_the_clock(text, Local::now()) {
         return Ok(time.to_utc());
     }
-    let ago = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    let ago = duration::parse(text)?;
     chrono::Duration::from_std(ago)
         .ok()
         .and_then(|ago| Utc::now().checked_sub_signed(ago))

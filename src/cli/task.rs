@@ -1,4 +1,5 @@
 use crate::cli::context::{Context, unless_interrupted};
+use crate::cli::duration;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::{dialog, reconnect, sanitise, table};
 use crate::control::requests::{Pending, Task as Request, TaskParams};
@@ -23,7 +24,7 @@ pub struct Task {
     #[arg(long)]
     wait: bool,
     /// With --wait: stop waiting after this time (exit code 124); the task goes on
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "wait")]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "wait")]
     timeout: Option<Duration>,
 }
 

@@ -1,4 +1,5 @@
 use crate::cli::context::{Context, unless_interrupted};
+use crate::cli::duration;
 use crate::cli::failure::Failure;
 use crate::cli::spawn::milliseconds;
 use crate::cli::{complete, done};
@@ -33,13 +34,13 @@ pub struct Type {
     #[arg(long)]
     wait: bool,
     /// Wait until nothing was written for this long
-    #[arg(id = "quiet_for", long = "quiet", value_name = "TIME", conflicts_with = "wait", value_parser = humantime::parse_duration)]
+    #[arg(id = "quiet_for", long = "quiet", value_name = "TIME", conflicts_with = "wait", value_parser = duration::parse)]
     quiet: Option<Duration>,
     /// Wait until the line at the cursor matches: the prompt of a program that does not say when it is done
     #[arg(long, value_name = "REGEX", conflicts_with_all = ["wait", "quiet_for"])]
     until_prompt: Option<String>,
     /// Stop waiting after this time (exit code 124)
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
 }
 

@@ -1,4 +1,5 @@
 use crate::cli::context::Context;
+use crate::cli::duration;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::run;
 use crate::cli::settle::{self, FailedSlot, Settled};
@@ -48,7 +49,7 @@ Examples:
   missiond up --json")]
 pub struct UpArgs {
     /// Give up when the daemon does not answer within this time
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]
     timeout: Duration,
 
     /// Say that you trust the folders of the slots: Claude Code's question about it is answered with yes, also later

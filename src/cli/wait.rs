@@ -1,4 +1,5 @@
 use crate::cli::context::Context;
+use crate::cli::duration;
 use crate::cli::failure::Failure;
 use crate::cli::slots::SomeSlots;
 use crate::cli::{done, reconnect, sanitise, states};
@@ -25,7 +26,7 @@ pub struct Wait {
     #[command(flatten)]
     until: Until,
     /// Stop waiting after this time (exit code 124)
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
 }
 
@@ -39,7 +40,7 @@ struct Until {
     #[arg(long)]
     exit: bool,
     /// Nothing is printed for this long
-    #[arg(id = "quiet_for", long = "quiet", value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(id = "quiet_for", long = "quiet", value_name = "TIME", value_parser = duration::parse)]
     quiet: Option<Duration>,
     /// The shell of a session waits for a command
     #[arg(long)]

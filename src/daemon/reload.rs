@@ -24,7 +24,7 @@ impl Daemon {
         self.policies_are_known = known || taken.is_ok();
         taken.map_err(|error| {
             RpcError::new(Fault::Usage, format!("nothing was changed:\n{error}"))
-                .next("mend it, then: missiond reload")
+                .next("correct it, then: missiond reload")
         })
     }
 

@@ -214,8 +214,9 @@ fn wait_for_several_waits_for_all_of_them() {
             Reply::Result(json!({"slot": "a", "state": "idle", "matched": null, "exit_code": null}))
         }
     });
+    // A number without a unit is seconds.
     let ran = home
-        .run(&["wait", "--all", "--for", "idle", "--timeout", "1s"])
+        .run(&["wait", "--all", "--for", "idle", "--timeout", "1"])
         .exits(124);
     assert_eq!(ran.stdout, "a: idle\n");
     assert!(ran.stderr.contains("b is still thinking"), "{ran:?}");

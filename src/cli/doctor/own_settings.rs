@@ -37,7 +37,7 @@ pub fn findings(config: &Config, env: &Env) -> Vec<Finding> {
         match said {
             Ok(text) => Finding::ok(CHECK, format!("{slots}: {text}")),
             Err(text) => Finding::warn(CHECK, format!("{slots}: {text}"))
-                .fix("mend the file, or remove it: Claude Code can't read it either"),
+                .fix("correct the file, or remove it: Claude Code can't read it either"),
         }
     };
     lines.into_iter().map(finding).collect()
