@@ -219,6 +219,13 @@ impl<K: ProgramKind> Slot<K> {
 
     fn enter_session(&mut self, session: Option<SessionStart>) -> Option<String> {
         let id = session?.id();
+        if self
+            .memory
+            .session()
+            .is_some_and(|session| session.id != id)
+        {
+            self.machine.begins_elsewhere();
+        }
         self.memory.change_if(|memory| {
             // Another one may have been taken over meanwhile.
             let adopted = memory.adopted.take_if(|adopted| *adopted == id);

@@ -8,9 +8,10 @@ use chrono::Datelike;
 use missiond::lab::rehearsal::Step;
 use std::fs;
 
-/// Nobody's status line is lost to ours: it stands on the screen as before.
+/// Nobody's status line is lost to ours: it stands on the screen as before. What it reads ends when ours has passed the
+/// figure on, or has given up; then it writes down whose line it was.
 const OWN_LINE: &str = r#"{"statusLine": {"type": "command",
-    "command": "sed 's/.*\"version\":\"\\([^\"]*\\)\".*/my own line, \\1/' # and a remark"}}"#;
+    "command": "sed 's/.*\"version\":\"\\([^\"]*\\)\".*/my own line, \\1/'; echo $PPID >> ~/shown # and a remark"}}"#;
 
 fn cost(daemon: &Daemon) -> f64 {
     daemon.status("coder")["cost"].as_f64().expect("a cost")
@@ -43,7 +44,13 @@ fn the_cost_is_counted_across_restarts_and_ends_the_slot_at_its_limit() {
     status_when(&daemon, "coder", "started again", |status| {
         status["restarts"] == 1 && status["state"] == "idle"
     });
+    let pid = daemon.status("coder")["pid"].to_string();
     daemon.crash();
+    // Nobody hears the first figure of this run, unless it came before the crash.
+    until("a status line of the new run", || {
+        let shown = fs::read_to_string(daemon.home().join("shown")).unwrap_or_default();
+        shown.lines().any(|line| line == pid).then_some(())
+    });
     daemon.again();
     daemon.wait_state("coder", "idle");
     assert_eq!(cost(&daemon), first, "it is remembered");

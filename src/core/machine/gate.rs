@@ -323,6 +323,7 @@ impl Machine {
 
     /// UserPromptSubmit: Claude Code has accepted the last submitted message, whatever the screen shows.
     fn prompt_taken(&mut self, now: Instant) {
+        self.past.works();
         let Some(up) = self.up_mut() else { return };
         up.gate.calls.close_turn();
         match std::mem::replace(&mut up.hands, Hands::Free) {
@@ -332,6 +333,7 @@ impl Machine {
     }
 
     fn turn_over(&mut self, over: Over) {
+        self.past.works();
         if let Some(up) = self.up_mut() {
             up.gate.calls.close_turn();
         }

@@ -204,6 +204,9 @@ impl Machine {
     }
 
     pub(super) fn started(&mut self, pid: u32, continues: bool) {
+        if !continues {
+            self.past.begin_conversation();
+        }
         let mut up = Up::new(pid, continues, Runs::with(self.config.clone()));
         up.own_text = self.typed_before.take();
         let starters = self.take_starters();

@@ -29,6 +29,10 @@ pub struct Past {
     pub cost: Dollars,
     /// The last cost figure of the current run.
     figure: Option<Dollars>,
+    /// The figure that the current run began with, as far as it is known before any was heard.
+    begins: Option<Dollars>,
+    /// Whether the current run was given work, so that its first figure may have grown already.
+    has_worked: bool,
     today: DayCost,
 }
 
@@ -46,14 +50,17 @@ impl Past {
     }
 
     /// A resumed session begins with its last figure, or without one; a cleared session begins without one. So only the growth of
-    /// the figure within a run counts.
-    /// The growth is what comes back.
+    /// the figure within a run counts. The growth is what comes back.
     fn add_figure(&mut self, figure: Dollars) -> Dollars {
-        let before = self.figure.replace(figure);
-        let grown = match before {
-            None => Dollars::ZERO,
-            Some(before) if before <= figure => figure.minus(before),
-            Some(_) => figure,
+        let before = match self.figure.replace(figure) {
+            Some(before) => before,
+            // Nobody heard what the run began with, for instance while the daemon was down.
+            None if self.has_worked => self.begins.unwrap_or(figure),
+            None => figure,
+        };
+        let grown = match before <= figure {
+            true => figure.minus(before),
+            false => figure,
         };
         self.cost = self.cost.plus(grown);
         grown
@@ -61,13 +68,29 @@ impl Past {
 
     /// The next figure is the first of another run.
     pub fn begin_run(&mut self) {
-        self.figure = None;
+        self.begins = self.figure.take().or(self.begins);
+        self.has_worked = false;
+    }
+
+    /// The run begins a conversation, which has cost nothing.
+    pub(super) fn begin_conversation(&mut self) {
+        self.begins = Some(Dollars::ZERO);
+    }
+
+    /// What is heard from now on may have cost something.
+    pub(super) fn works(&mut self) {
+        self.has_worked = true;
     }
 }
 
 impl Machine {
     pub fn past(&self) -> Past {
         self.past
+    }
+
+    /// The conversation that is about to be resumed is another one: what it has cost so far is unknown.
+    pub fn begins_elsewhere(&mut self) {
+        self.past.begins = None;
     }
 
     /// The status line shows the cost of the session so far. At the limit the slot is stopped in the middle of its turn:

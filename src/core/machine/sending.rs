@@ -331,6 +331,7 @@ impl Machine {
 
     pub(super) fn taken(&mut self, message: Message, now: Instant) {
         let is_prompt = !message.slash && !message.text.starts_with('!');
+        self.past.works();
         self.tell(EventKind::Message { text: message.text });
         let (task, id) = (message.task, message.id);
         let token = match message.token {

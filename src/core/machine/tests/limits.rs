@@ -203,6 +203,54 @@ fn the_cost_is_what_the_figure_grows_by_in_all_runs() {
     assert_eq!(bench.machine.poll_timeout(), None);
 }
 
+/// A daemon that was down when a run began has not heard its first figure: what the first message has cost counts.
+#[test]
+fn a_cost_counts_though_the_first_figure_of_its_run_was_not_heard() {
+    let begins = |bench: &mut Bench, continues| {
+        bench.end(1);
+        let due = bench.machine.poll_timeout().unwrap();
+        bench.pass(due - bench.now);
+        bench.put(Input::Started { pid: 43, continues });
+        bench.see(screen(State::Idle, ""));
+    };
+    let cost = |bench: &Bench| bench.machine.past().cost;
+    let most = Some(dollars(100.0));
+    let mut bench = Bench::idle_with(with_supervision(Supervision {
+        max_cost: most,
+        ..Supervision::default()
+    }));
+    bench.hear(20, HookWhat::PromptTaken);
+    bench.hear(21, HookWhat::Cost(dollars(2.0)));
+    assert_eq!(
+        cost(&bench),
+        dollars(2.0),
+        "a new conversation costs nothing"
+    );
+    // A resumed conversation goes on from there, also in the daemon that comes after.
+    begins(&mut bench, true);
+    bench.hear(22, HookWhat::PromptTaken);
+    let mut next = Bench::with(bench.machine.config().as_ref().clone());
+    next.machine.recall(bench.machine.past(), None, None);
+    next.put(Input::Started {
+        pid: 43,
+        continues: true,
+    });
+    next.hear(23, HookWhat::Cost(dollars(5.0)));
+    assert_eq!(cost(&next), dollars(5.0));
+    // It may count from zero instead.
+    begins(&mut next, true);
+    next.hear(24, HookWhat::PromptTaken);
+    next.hear(25, HookWhat::Cost(dollars(0.5)));
+    assert_eq!(cost(&next), dollars(5.5));
+    // Nothing is known of the earlier cost of a conversation that was taken over.
+    begins(&mut next, true);
+    next.machine.begins_elsewhere();
+    next.hear(26, HookWhat::PromptTaken);
+    next.hear(27, HookWhat::Cost(dollars(50.0)));
+    next.hear(28, HookWhat::Cost(dollars(51.0)));
+    assert_eq!(cost(&next), dollars(6.5));
+}
+
 /// Beyond the limit of a day messages wait for the next one; nothing is cut off.
 #[test]
 fn the_cost_of_a_day_holds_messages_until_the_next_day() {
