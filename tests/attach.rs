@@ -14,4 +14,5 @@ mod attach {
     mod screens;
     mod several;
     mod sizes;
+    mod watching;
 }

@@ -23,6 +23,7 @@ mod overview;
 mod reach;
 mod reader;
 mod reconnect;
+mod redrawn;
 mod rehearse;
 mod sanitise;
 mod signals;

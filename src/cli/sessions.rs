@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
-use crate::cli::{sanitise, table};
+use crate::cli::{redrawn, sanitise, table};
 use crate::control::requests::{SessionInfo, Sessions as Request, SessionsParams};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table};
 
@@ -10,32 +10,47 @@ use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table};
 Examples:
   missiond sessions
   missiond sessions --owner orchestrator:planner
+  missiond sessions --watch
   missiond sessions --json | jq -r '.[] | select(.is_alive).id'")]
 pub struct SessionsArgs {
     /// Only those of this owner, and of owners whose name goes on after a colon
     #[arg(long, value_name = "PREFIX")]
     owner: Option<String>,
+    /// Go on showing them, until Ctrl-C
+    #[arg(short, long)]
+    watch: bool,
 }
+
+const NONE: &str = "no sessions; make one with: missiond spawn";
 
 impl SessionsArgs {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let params = SessionsParams { owner: self.owner };
+        if self.watch {
+            let rows = async || {
+                let sessions = context.ask::<Request>(params.clone()).await?;
+                let table = match sessions.is_empty() {
+                    true => NONE.to_owned(),
+                    false => render(&sessions),
+                };
+                Ok(table.lines().map(str::to_owned).collect())
+            };
+            return redrawn::each_second(context, rows).await;
+        }
         let sessions = context.ask::<Request>(params).await?;
         if context.out.json {
             return context.out.json(&sessions);
         }
         if sessions.is_empty() {
-            return context
-                .out
-                .done("no sessions; make one with: missiond spawn");
+            return context.out.done(NONE);
         }
         context.out.line(render(&sessions))
     }
 }
 
-const HEADER: [&str; 7] = ["ID", "OWNER", "STATE", "UP", "PID", "MEM", "COMMAND"];
+const HEADER: [&str; 8] = ["ID", "OWNER", "STATE", "UP", "PID", "CPU", "MEM", "COMMAND"];
 /// The columns whose figures stand at the right.
-const RIGHT: [usize; 3] = [3, 4, 5];
+const RIGHT: [usize; 4] = [3, 4, 5, 6];
 
 fn render(sessions: &[SessionInfo]) -> String {
     let mut table = Table::new();
@@ -55,7 +70,7 @@ fn render(sessions: &[SessionInfo]) -> String {
     table.trim_fmt()
 }
 
-fn row(session: &SessionInfo) -> [String; 7] {
+fn row(session: &SessionInfo) -> [String; 8] {
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     [
         session.id.clone(),
@@ -63,6 +78,7 @@ fn row(session: &SessionInfo) -> [String; 7] {
         state(session),
         table::age(i64::try_from(session.uptime).unwrap_or(i64::MAX)),
         or_dash(session.pid.map(|pid| pid.to_string())),
+        or_dash(session.cpu.map(table::percent)),
         or_dash(session.memory.map(table::megabytes)),
         sanitise::one_line(&session.command.join(" ")),
     ]

@@ -1,18 +1,10 @@
 use crate::cli::context::{ANSWER_LIMIT, Context, call};
 use crate::cli::failure::Failure;
 use crate::cli::slots::AnySlots;
-use crate::cli::{columns, sanitise, table};
+use crate::cli::{columns, redrawn, sanitise, table};
 use crate::control::client::Client;
 use crate::control::requests::{Ping, Status as Request};
-use crate::core::model::{Ailment, Nothing, Pong, Select, SlotStatus};
-use crate::core::text::redraw;
-use anstream::adapter::strip_str;
-use std::io::IsTerminal;
-use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
-
-/// How often `--watch` looks: the ages in the table count seconds.
-const AGAIN: Duration = Duration::from_secs(1);
+use crate::core::model::{Ailment, Nothing, Pong, SlotStatus};
 
 /// Shows what every slot does, those that need you first.
 #[derive(Debug, Default, clap::Args)]
@@ -34,7 +26,13 @@ impl Status {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let select = self.slots.select();
         if self.watch {
-            return watch(context, &select).await;
+            let rows = async || {
+                let mut client = context.connect().await?;
+                let select = select.clone();
+                let statuses = call::<Request>(&mut client, select, Some(ANSWER_LIMIT)).await?;
+                Ok(shown(context, &mut client, statuses).await)
+            };
+            return redrawn::each_second(context, rows).await;
         }
         let mut client = context.connect().await?;
         let statuses = call::<Request>(&mut client, select, Some(ANSWER_LIMIT)).await?;
@@ -90,34 +88,4 @@ pub fn not_taken(daemon: &Pong, target: &str) -> Vec<String> {
     let seen = daemon.lost.iter().cloned().chain(ill);
     let seen = seen.map(|text| sanitise::one_line(&text));
     fault.into_iter().chain(wider).chain(seen).collect()
-}
-
-/// Draws it over itself. What reads a pipe wants events, and not the same again each second.
-async fn watch(context: &Context, select: &Select) -> Result<(), Failure> {
-    if context.out.json || !std::io::stdout().is_terminal() {
-        return Err(Failure::usage("--watch draws on a terminal")
-            .next("what happens, as lines of JSON: missiond events -f"));
-    }
-    // From here on, so that Ctrl-C ends it in order whenever it comes.
-    let ended = signal(SignalKind::interrupt());
-    let mut ended = ended.map_err(|error| Failure::failed(format!("no Ctrl-C: {error}")))?;
-    let mut drawn = 0;
-    loop {
-        let mut client = context.connect().await?;
-        let statuses = call::<Request>(&mut client, select.clone(), Some(ANSWER_LIMIT)).await?;
-        let mut rows = shown(context, &mut client, statuses).await;
-        let room = crossterm::terminal::size().map_or(24, |(_, rows)| usize::from(rows));
-        // The last row is the cursor's.
-        rows.truncate(room.saturating_sub(1));
-        if anstream::AutoStream::choice(&std::io::stdout()) == anstream::ColorChoice::Never {
-            rows.iter_mut()
-                .for_each(|row| *row = strip_str(row).to_string());
-        }
-        context.out.raw(redraw::over(drawn, &rows).as_bytes())?;
-        drawn = rows.len();
-        tokio::select! {
-            () = tokio::time::sleep(AGAIN) => {}
-            _ = ended.recv() => return Ok(()),
-        }
-    }
 }

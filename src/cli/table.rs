@@ -66,7 +66,7 @@ pub fn render(statuses: &[SlotStatus], now: DateTime<Utc>, width: Option<u16>) -
 fn row(status: &SlotStatus, now: DateTime<Utc>, wide: bool) -> Row {
     let pid = status.pid.map_or("-".into(), |pid| pid.to_string());
     let used = [
-        Cell::new(status.cpu.map_or("-".into(), |cpu| format!("{cpu:.0}%"))),
+        Cell::new(status.cpu.map_or("-".into(), percent)),
         Cell::new(status.memory.map_or("-".into(), megabytes)),
     ];
     let first = [
@@ -79,6 +79,11 @@ fn row(status: &SlotStatus, now: DateTime<Utc>, wide: bool) -> Row {
     let last = [Cell::new(status.restarts), Cell::new(pid)];
     let used = used.into_iter().filter(|_| wide);
     Row::from(first.into_iter().chain(used).chain(last))
+}
+
+/// Of one core.
+pub fn percent(cpu: f32) -> String {
+    format!("{cpu:.0}%")
 }
 
 /// Memory as tables show it.

@@ -22,7 +22,7 @@ const STREAMS: &[&[&str]] = &[
 /// Flags by which a verb says that it goes on for ever.
 const GOES_ON: [&str; 2] = ["--follow", "--watch"];
 /// These have such a flag and print on a terminal alone: a pipe is refused.
-const TERMINAL_ONLY: &[&str] = &["status"];
+const TERMINAL_ONLY: &[&str] = &["status", "sessions"];
 
 fn output(waits: bool) -> Reply {
     if waits {
@@ -142,24 +142,12 @@ fn a_stream_into_a_file_goes_on() {
 #[test]
 fn every_verb_that_goes_on_is_in_the_table() {
     let home = Home::new();
-    let going_on: Vec<String> = verbs(&home, &[])
+    let going_on: Vec<String> = all_verbs(&home)
         .into_iter()
-        .flat_map(|verb| {
-            let below = verbs(&home, &[&verb]);
-            let below = below.into_iter().map(|sub| vec![verb.clone(), sub]);
-            std::iter::once(vec![verb.clone()])
-                .chain(below)
-                .collect::<Vec<_>>()
-        })
-        .filter(|words| {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let help = home
-                .run(&[&words[..], &["--help"]].concat())
-                .exits(0)
-                .stdout;
+        .filter(|verb| {
+            let help = help_of(&home, verb);
             GOES_ON.iter().any(|flag| has_flag(&help, flag))
         })
-        .map(|words| words.join(" "))
         .collect();
     assert!(going_on.contains(&"audit tail".to_owned()), "{going_on:?}");
     for verb in going_on {
@@ -173,7 +161,24 @@ fn every_verb_that_goes_on_is_in_the_table() {
     }
 }
 
-fn has_flag(help: &str, flag: &str) -> bool {
+/// Every verb, and every verb below one, such as `audit tail`.
+pub fn all_verbs(home: &Home) -> Vec<String> {
+    let with_those_below = |verb: String| {
+        let below = verbs(home, &[&verb]).into_iter();
+        let below: Vec<String> = below.map(|sub| format!("{verb} {sub}")).collect();
+        std::iter::once(verb).chain(below)
+    };
+    let verbs = verbs(home, &[]).into_iter();
+    verbs.flat_map(with_those_below).collect()
+}
+
+pub fn help_of(home: &Home, verb: &str) -> String {
+    let words: Vec<&str> = verb.split(' ').collect();
+    let help = [&words[..], &["--help"]].concat();
+    home.run(&help).exits(0).stdout
+}
+
+pub fn has_flag(help: &str, flag: &str) -> bool {
     help.lines()
         .any(|line| line.trim_start().starts_with('-') && line.contains(flag))
 }
