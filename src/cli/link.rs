@@ -7,7 +7,7 @@ mod recorded;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::tail::parse_since;
-use crate::cli::{complete, target};
+use crate::cli::{complete, slots, target};
 use chrono::{DateTime, Utc};
 use std::path::PathBuf;
 
@@ -38,7 +38,8 @@ impl LinkArgs {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let logs = target::logs(context).await?;
         let states = context.env.state_dir()?;
-        let incident = gather::incident(&logs, &states, &self.slot, self.at)?;
+        let slot = slots::one(context, self.slot).await?;
+        let incident = gather::incident(&logs, &states, &slot, self.at)?;
         let page = page::html(&incident);
         let Some(file) = &self.output else {
             return context.out.raw(page.as_bytes());

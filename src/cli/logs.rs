@@ -37,17 +37,15 @@ pub struct Logs {
 }
 
 impl Logs {
-    pub async fn run(mut self, context: &Context) -> Result<(), Failure> {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let directory = target::logs(context).await?;
-        if self.slot.starts_with('@') {
-            self.slot = slots::only_one(context, &self.slot).await?;
-        }
+        let slot = slots::one(context, self.slot.clone()).await?;
         let extension = if context.out.json {
             "events.jsonl"
         } else {
             "log"
         };
-        let file = file_of(&directory, &self.slot, extension)?;
+        let file = file_of(&directory, &slot, extension)?;
         let which = Which {
             last: self.lines.or(self.follow.then_some(LINES_BEFORE_FOLLOWING)),
             follow: self.follow,
@@ -119,6 +117,7 @@ pub fn instead(wanted: &str, mut names: Vec<String>) -> Option<(String, String)>
     let meant = meant.map(|meant| format!("did you mean `{meant}`? "));
     let others = match nameless.len() {
         0 => String::new(),
+        1 => " and 1 session: missiond sessions".to_owned(),
         count => format!(" and {count} sessions: missiond sessions"),
     };
     let known = format!("{}{others}", slots.join(", "));

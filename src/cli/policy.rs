@@ -238,9 +238,10 @@ impl Explain {
             Some(slot) => block_on(async { Ok(show::in_force(context, &slot.name).await) })?,
             None => None,
         };
+        let named = configured.slot.as_ref().map(|slot| slot.name.as_str());
         let settled = |policy: Rules| {
             let policy = policy.protecting(configured.protected.clone());
-            match self.slot() {
+            match named.or(self.slot()) {
                 Some(slot) => policy.for_slot(slot),
                 None => policy,
             }

@@ -3,6 +3,7 @@
 use crate::cli::complete;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
+use crate::control::dispatch::several_slots;
 use crate::control::requests::Status;
 use crate::core::model::Select;
 use clap::Args;
@@ -53,17 +54,17 @@ impl SomeSlots {
     }
 }
 
-/// The name of the only slot that is meant by `@role`, for a command that does without the daemon otherwise.
-pub async fn only_one(context: &Context, role: &str) -> Result<String, Failure> {
-    let slots = vec![role.to_owned()];
+/// The slot that is meant by a name or by the `@role` of one slot, for a command that does without the daemon otherwise.
+pub async fn one(context: &Context, name: String) -> Result<String, Failure> {
+    if !name.starts_with('@') {
+        return Ok(name);
+    }
+    let slots = vec![name.clone()];
     let statuses = context.ask::<Status>(Select { slots }).await?;
-    let names: Vec<String> = statuses.into_iter().map(|status| status.slot).collect();
+    let names: Vec<&str> = statuses.iter().map(|status| status.slot.as_str()).collect();
     match names.as_slice() {
-        [name] => Ok(name.clone()),
-        several => {
-            let text = format!("{role} is {} slots, and this takes one", several.len());
-            Err(Failure::usage(text).next(format!("name one of them: {}", several.join(", "))))
-        }
+        [name] => Ok((*name).to_owned()),
+        several => Err(several_slots(&name, several).into()),
     }
 }
 

@@ -296,6 +296,18 @@ pub fn text_of(path: &Path) -> String {
 
 /// The program on a terminal, where a person answers a question; what it said and how it ended.
 pub fn answered(home: &Home, arguments: &[&str], question: &str, answer: &str) -> (String, u32) {
+    let (said, code, is_answered) = on_terminal(home, arguments, question, answer);
+    assert!(is_answered, "{said:?}");
+    (said, code)
+}
+
+/// The program on a terminal, where nothing is typed but the answer to a question if it comes; whether it came is the last.
+pub fn on_terminal(
+    home: &Home,
+    arguments: &[&str],
+    question: &str,
+    answer: &str,
+) -> (String, u32, bool) {
     use portable_pty::{CommandBuilder, PtySize, native_pty_system};
     let size = PtySize {
         cols: 200,
@@ -321,6 +333,5 @@ pub fn answered(home: &Home, arguments: &[&str], question: &str, answer: &str) -
             std::io::Write::write_all(&mut writer, answer.as_bytes()).unwrap();
         }
     }
-    assert!(is_answered, "{said:?}");
-    (said, child.wait().unwrap().exit_code())
+    (said, child.wait().unwrap().exit_code(), is_answered)
 }

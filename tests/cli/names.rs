@@ -1,6 +1,8 @@
 //! Names that nothing has, `@role` and `--all`, at every command that takes a slot or a session.
 
-use crate::fake::{Home, Ran, text_of};
+use crate::fake::{Home, Ran, on_terminal, text_of};
+use crate::streaming::{all_verbs, has_flag, help_of};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// A daemon with two slots of the role `coder`, one of the role `lone`, and a session.
@@ -43,8 +45,11 @@ impl Stage {
         stage
     }
 
+    /// Some verbs read the config itself, so it is named.
     fn run(&self, line: &[&str]) -> Ran {
-        self.home.run(line)
+        let mut command = self.home.command(line);
+        command.env("MISSIOND_CONFIG", &self.config);
+        command.output().unwrap().into()
     }
 }
 
@@ -78,10 +83,14 @@ const ONE: &[(&str, &[&str])] = &[
     ("close", &[]),
     ("output", &[]),
     ("clear", &[]),
+    ("link", &["--at", "1s"]),
+    ("policy show", &[]),
+    ("policy explain", &["ls"]),
 ];
 
 fn line<'a>(verb: &'a str, name: &'a str, words: &[&'a str]) -> Vec<&'a str> {
-    let mut line = vec![verb, name];
+    let mut line: Vec<&str> = verb.split(' ').collect();
+    line.push(name);
     line.extend(words);
     line
 }
@@ -124,8 +133,71 @@ const MORE: &[(&str, &[&str])] = &[
     ("wait", &["--for", "idle"]),
     ("adopt", &["00000000-0000-4000-8000-000000000000"]),
     ("follow", &[]),
+    ("timeline", &[]),
     ("send", &["--id", "x", "--status"]),
 ];
+
+/// Those that take a name in an option, with the words that follow it.
+const OPTIONS: &[(&str, &str, &[&str])] = &[
+    ("audit grep", "--slot", &[]),
+    (
+        "policy explain",
+        "--slot",
+        &["--tool", "Read", "--policy", "policies/lone.toml"],
+    ),
+    ("ask", "--role", &["hello"]),
+    ("submit", "--role", &["hello"]),
+    ("policy test", "--role", &["--policy", "policies/lone.toml"]),
+];
+
+/// Those that take the name of a task.
+const TASKS: &[&str] = &["task", "cancel"];
+/// It draws on a terminal alone, and is tried on one.
+const ON_A_TERMINAL: &str = "attach";
+/// Those whose NAME is that of something else: a device.
+const OF_OTHERS: &[&str] = &["web revoke"];
+
+/// The words in a help that stand for the name of a slot, a session or a task.
+const PLACEHOLDERS: [&str; 3] = ["SLOT", "ID", "NAME"];
+
+/// Whether a command line, as its help shows it, has a name in it that is no option's value.
+fn takes_a_name(help: &str) -> bool {
+    let usage = help.lines().find(|line| line.starts_with("Usage:"));
+    let usage = usage.unwrap_or_default();
+    let mut is_of_an_option = false;
+    usage.split(' ').any(|word| {
+        let follows_an_option = std::mem::replace(&mut is_of_an_option, word.starts_with("--"));
+        let mut words = word.split(|c: char| !c.is_ascii_uppercase() && c != '_');
+        !follows_an_option && words.any(|word| PLACEHOLDERS.contains(&word))
+    })
+}
+
+#[test]
+fn every_verb_that_takes_a_name_is_in_a_table() {
+    let home = Home::new();
+    let tried = ONE.iter().chain(MORE).map(|(verb, _)| *verb);
+    let tried: BTreeSet<&str> = tried.chain(TASKS.iter().copied()).collect();
+    let mut taking = Vec::new();
+    for verb in all_verbs(&home) {
+        let help = help_of(&home, &verb);
+        let is_known = tried.contains(verb.as_str())
+            || OF_OTHERS.contains(&verb.as_str())
+            || verb == ON_A_TERMINAL;
+        if takes_a_name(&help) {
+            assert!(is_known, "`{verb}` takes a name and is not tested:\n{help}");
+            taking.push(verb.clone());
+        }
+        for option in ["--slot", "--role"] {
+            let mut options = OPTIONS.iter();
+            let is_tried = options.any(|(of, name, _)| *of == verb && *name == option);
+            let takes = has_flag(&help, &format!("{option} <"));
+            assert_eq!(takes, is_tried, "`{verb} {option}`:\n{help}");
+        }
+    }
+    for verb in tried.iter().chain(OF_OTHERS) {
+        assert!(taking.contains(&(*verb).to_owned()), "`{verb}` takes none");
+    }
+}
 
 /// A name that nothing has, at each command: wrong usage, with the nearest name and the slots, and no session's UUID.
 #[test]
@@ -166,21 +238,34 @@ fn a_wrong_name_is_told_with_the_nearest_one_and_the_slots() {
         ];
         told(&line(verb, "@codr", words), &roles);
     }
-    let audited = ["`secnd`", "did you mean `second`?", "first", "third"];
-    told(&["audit", "grep", "--slot", "secnd"], &audited);
-    let roles = ["no slot has the role `codr`", "did you mean `@coder`?"];
-    told(&["audit", "grep", "--slot", "@codr"], &roles);
-    let policy = ["`secnd`", "did you mean `second`?", "first, second, third"];
-    told(&["policy", "show", "secnd"], &policy);
+    for (verb, option, words) in OPTIONS {
+        let named = |name| [&line(verb, option, &[name])[..], words].concat();
+        if *option == "--slot" {
+            let slots = ["`secnd`", "did you mean `second`?", "first", "third"];
+            told(&named("secnd"), &slots);
+            let roles = ["no slot has the role `codr`", "did you mean `@coder`?"];
+            told(&named("@codr"), &roles);
+        } else {
+            let roles = ["no slot has the role `lon`", "did you mean `@lone`?"];
+            told(&named("lon"), &roles);
+        }
+    }
     for verb in ["submit", "ask"] {
         let roles = ["no slot has the role `lon`", "did you mean `@lone`?"];
-        told(&[verb, "--role", "lon", "hello"], &roles);
         told(&[verb, "@lon", "hello"], &roles);
+    }
+    for (name, meant) in [("secnd", "`second`"), ("@codr", "`@coder`")] {
+        let (said, code, _) = on_terminal(&stage.home, &[ON_A_TERMINAL, name], "nothing", "");
+        assert!(
+            said.contains(&format!("did you mean {meant}?")),
+            "{name}: {said}"
+        );
+        assert_eq!(code, 2, "{said}");
     }
     stage
         .run(&["submit", "writer", "x", "--id", "nightly"])
         .exits(0);
-    for verb in ["task", "cancel"] {
+    for verb in TASKS {
         told(
             &[verb, "nighly"],
             &["no task `nighly`", "did you mean `nightly`?"],

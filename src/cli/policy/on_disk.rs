@@ -5,25 +5,43 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::target;
 use crate::config::{self, Config};
+use crate::control::dispatch::{no_such_name, no_such_role, several_slots};
 use crate::core::policy::{self, Policy};
 use crate::core::settings::SlotConfig;
 use crate::daemon::{configs, files_of};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub fn config(context: &Context) -> Result<Config, Failure> {
     Ok(config::load(&target::config_to_run(context)?)?)
 }
 
+/// The slot of this name, or the only one of `@role`.
 pub fn slot<'a>(config: &'a Config, name: &str) -> Result<&'a SlotConfig, Failure> {
-    config
-        .slots
-        .iter()
-        .find(|slot| slot.name == name)
-        .ok_or_else(|| {
-            let known: Vec<&str> = config.slots.iter().map(|slot| slot.name.as_str()).collect();
-            Failure::usage(format!("no slot `{name}`"))
-                .next(format!("the slots are: {}", known.join(", ")))
-        })
+    let role = name.strip_prefix('@');
+    let is_meant = |slot: &&SlotConfig| match role {
+        Some(role) => slot.role == role,
+        None => slot.name == name,
+    };
+    let found: Vec<&SlotConfig> = config.slots.iter().filter(is_meant).collect();
+    let names = |slots: &[&'a SlotConfig]| -> Vec<&'a str> {
+        slots.iter().map(|slot| slot.name.as_str()).collect()
+    };
+    match (found.as_slice(), role) {
+        ([slot], _) => Ok(slot),
+        ([], Some(role)) => Err(no_such_role(role, &roles(config)).into()),
+        ([], None) => {
+            let all: Vec<&SlotConfig> = config.slots.iter().collect();
+            Err(no_such_name(name, &names(&all), &[]).into())
+        }
+        (several, _) => Err(several_slots(name, &names(several)).into()),
+    }
+}
+
+/// Each role of the config once.
+pub fn roles(config: &Config) -> Vec<&str> {
+    let roles = config.slots.iter().map(|slot| slot.role.as_str());
+    roles.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The policy of a role; none for plain programs, which have no policy.

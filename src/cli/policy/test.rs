@@ -4,6 +4,7 @@ use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::sanitise;
 use crate::config::Config;
+use crate::control::dispatch::no_such_role;
 use crate::core::policy::{
     Circumstances, Decision, Policy, Verdict, decide, gate, only_reads_the_project,
 };
@@ -108,11 +109,9 @@ fn slots_of<'a>(config: &'a Config, role: &str) -> Result<Vec<&'a str>, Failure>
     if !slots.is_empty() {
         return Ok(slots);
     }
-    let mut roles: Vec<&str> = config.slots.iter().map(|slot| slot.role.as_str()).collect();
-    roles.sort_unstable();
-    roles.dedup();
-    Err(Failure::usage(format!("no slot has the role `{role}`"))
-        .next(format!("say which it is for: --role {}", roles.join("|"))))
+    let unknown = no_such_role(role, &on_disk::roles(config));
+    let next = unknown.next.clone().unwrap_or_default();
+    Err(Failure::from(unknown).next(format!("{next}; say which it is for: --role ROLE")))
 }
 
 fn circumstances(config: &Config) -> HashMap<String, Circumstances> {

@@ -3,6 +3,8 @@
 pub(super) mod each;
 mod named;
 
+pub use named::{no_such_name, no_such_role, several_slots};
+
 use super::kinds;
 use super::permission::{self, Access, Reach};
 use super::requests::{self, Call, Hook, Method};

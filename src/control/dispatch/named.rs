@@ -64,11 +64,9 @@ impl Dispatcher {
         let mut names = self.names(&Select { slots })?;
         match names.len() {
             1 => Ok(names.remove(0)),
-            several => {
-                let text = format!("{role} is {several} slots, and this takes one");
+            _ => {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                Err(RpcError::new(Fault::Usage, text)
-                    .next(format!("name one of them: {}", some_of(&names))))
+                Err(several_slots(role, &names))
             }
         }
     }
@@ -133,8 +131,15 @@ impl Dispatcher {
     }
 }
 
+/// What is said of `@role` where one slot is wanted and several have that role.
+pub fn several_slots(role: &str, names: &[&str]) -> RpcError {
+    let text = format!("{role} is {} slots, and this takes one", names.len());
+    let next = format!("name one of them: {}", some_of(names));
+    RpcError::new(Fault::Usage, text).next(next)
+}
+
 /// What is said of `@role` where no slot has that role.
-fn no_such_role(role: &str, roles: &[&str]) -> RpcError {
+pub fn no_such_role(role: &str, roles: &[&str]) -> RpcError {
     let text = format!("no slot has the role `{role}`");
     let known = match roles.is_empty() {
         true => "there are no slots".to_owned(),
@@ -148,7 +153,7 @@ fn no_such_role(role: &str, roles: &[&str]) -> RpcError {
 
 /// What is said of a name that nothing has: the nearest name first, then the slots. Sessions are many, and most have a
 /// UUID for a name: they are only counted.
-fn no_such_name(name: &str, slots: &[&str], sessions: &[&str]) -> RpcError {
+pub fn no_such_name(name: &str, slots: &[&str], sessions: &[&str]) -> RpcError {
     let all = slots.iter().chain(sessions).copied();
     let meant = nearest(name, all).map(|meant| format!("did you mean `{meant}`?"));
     let known = match slots.is_empty() {
