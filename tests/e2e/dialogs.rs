@@ -62,7 +62,32 @@ fn nothing_slips_through(daemon: &Daemon) {
     daemon.cmd(&["confirm", "coder", "no such label"]).expect(4);
     daemon.cmd(&["confirm", "coder", "Yes, and"]).expect(4);
     daemon.cmd(&["confirm", "coder", "--text", "yes"]).expect(4);
+    a_reason_goes_with_a_no_alone(daemon);
     assert_eq!(daemon.status("coder")["state"], "confirming");
+}
+
+/// A reason would be typed into the slot as a message of its own: with a yes nothing at all is pressed.
+fn a_reason_goes_with_a_no_alone(daemon: &Daemon) {
+    let before = (daemon.status("coder")["dialog"].clone(), inputs(daemon));
+    for answer in [&["yes"][..], &["always"], &["Yes"], &["--text", "yes"]] {
+        let confirm = [&["confirm", "coder"], answer, &["--reason", "it is safe"]].concat();
+        let refused = daemon.cmd(&confirm).expect(2).stderr;
+        assert!(refused.contains("nothing was pressed"), "{refused}");
+        assert!(refused.contains("missiond send coder"), "{refused}");
+    }
+    let after = (daemon.status("coder")["dialog"].clone(), inputs(daemon));
+    assert_eq!(before, after);
+}
+
+/// How many keys and texts the audit has of the slot: each is written down before it is pressed.
+fn inputs(daemon: &Daemon) -> usize {
+    let audit = daemon.logged("audit.jsonl");
+    let entries = audit.lines();
+    let pressed = entries.filter(|entry| {
+        let entry: Value = serde_json::from_str(entry).expect("JSON");
+        entry["key"].is_string()
+    });
+    pressed.count()
 }
 
 fn denied(daemon: &Daemon) {
