@@ -4,6 +4,7 @@ mod support;
 
 mod library {
     mod hanging;
+    mod replacing;
 }
 
 use futures_util::StreamExt;

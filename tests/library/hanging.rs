@@ -55,7 +55,7 @@ impl PermissionPolicy for Hangs {
 }
 
 /// A directory with the config of two slots.
-fn lay_out(directory: &Path, home: &Home, endpoint: &Endpoint, command: &[String]) {
+pub fn lay_out(directory: &Path, home: &Home, endpoint: &Endpoint, command: &[String]) {
     let setup = Setup::new().slot("a").slot("b");
     for slot in ["a", "b"] {
         let work = cwd(directory, slot);
@@ -70,7 +70,7 @@ fn lay_out(directory: &Path, home: &Home, endpoint: &Endpoint, command: &[String
     }
 }
 
-async fn confirm_no(supervisor: &Supervisor) {
+pub async fn confirm_no(supervisor: &Supervisor) {
     let params = serde_json::from_value(json!({"slot": "a", "answer": "no"}));
     let confirmed = supervisor.call::<Confirm>(params.expect("they fit")).await;
     confirmed.expect("a no is always possible");

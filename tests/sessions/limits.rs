@@ -2,6 +2,12 @@
 
 use super::stage::*;
 use crate::support::daemon::Daemon;
+use crate::support::program::program_at;
+use crate::support::run::{Output, Running};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// What a line for the shell prints under these flags, and its exit code.
 fn limited(daemon: &Daemon, flags: &[&str], line: &str) -> (i32, String) {
@@ -58,5 +64,84 @@ fn a_request_can_only_be_stricter_than_the_config() {
     ] {
         let told = limited(&daemon, flags, "ulimit -n");
         assert_eq!(told, (0, files.to_owned()), "{flags:?}");
+    }
+}
+
+/// A user without a name or a process: the limit counts all processes of a user, and does not apply to root.
+const NOBODY_ELSE: u32 = 61_437;
+
+/// A home for a user who has nothing else, with the program in it.
+struct OtherUser {
+    root: tempfile::TempDir,
+    program: PathBuf,
+}
+
+impl OtherUser {
+    fn new() -> OtherUser {
+        let root = tempfile::Builder::new().prefix("md").tempdir();
+        let root = root.expect("a directory");
+        let program = root.path().join("missiond");
+        let mut install = Command::new("install");
+        let source = env!("CARGO_BIN_EXE_missiond");
+        let installed = install.args(["-m", "755", source]).arg(&program).status();
+        assert!(installed.is_ok_and(|status| status.success()));
+        for directory in ["home", "run", "state"] {
+            let directory = root.path().join(directory);
+            std::fs::create_dir(&directory).expect("a directory");
+            own(&directory);
+        }
+        own(root.path());
+        let config = root.path().join("slots.toml");
+        std::fs::write(&config, "[sessions]\n").expect("a file");
+        own(&config);
+        OtherUser { root, program }
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        let mut command = program_at(&self.program, self.root.path());
+        command.args(words).current_dir(self.root.path());
+        if rustix::process::geteuid().is_root() {
+            command.uid(NOBODY_ELSE).gid(NOBODY_ELSE);
+        }
+        Running::start(command, words.join(" "), "").end()
+    }
+}
+
+fn own(path: &Path) {
+    let private = std::fs::Permissions::from_mode(0o700);
+    std::fs::set_permissions(path, private).expect("it is ours");
+    if rustix::process::geteuid().is_root() {
+        chown(path, Some(NOBODY_ELSE), Some(NOBODY_ELSE)).expect("root gives it away");
+    }
+}
+
+impl Drop for OtherUser {
+    fn drop(&mut self) {
+        self.run(&["down", "-q", "--yes"]);
+    }
+}
+
+/// The kernel refuses the program another process, and the program sees that.
+#[test]
+fn a_session_can_make_no_more_processes_than_it_may() {
+    let user = OtherUser::new();
+    user.run(&["up"]).expect(0);
+    let forks = |flags: &[&str]| {
+        let exec = ["exec", "--yield", "50s"];
+        let line = ["--", "sh", "-c", "sleep 0 && echo it forks"];
+        user.run(&[&exec[..], flags, &line].concat())
+    };
+    // The daemon and its threads are more than one already.
+    for _ in 0..2 {
+        let held = forks(&["--max-processes", "1"]);
+        let said = format!("{}{}", held.stdout, held.stderr).to_lowercase();
+        assert!(held.code != 0 && said.contains("fork"), "{held}");
+        assert!(!said.contains("it forks"), "{held}");
+        // It is a limit of that session alone.
+        assert_eq!(forks(&[]).expect(0).text(), "it forks");
+        assert_eq!(
+            forks(&["--max-processes", "100000"]).expect(0).text(),
+            "it forks"
+        );
     }
 }
