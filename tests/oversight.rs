@@ -11,6 +11,7 @@ mod oversight {
     mod claude;
     mod crowd;
     mod escapes;
+    mod explained;
     mod gate;
     mod inside;
     mod painted_questions;

@@ -16,6 +16,8 @@ mod beside;
 mod cases;
 #[path = "policy/cli.rs"]
 mod cli;
+#[path = "policy/commands.rs"]
+mod commands;
 #[path = "policy/corpus.rs"]
 mod corpus;
 #[path = "policy/files.rs"]

@@ -90,8 +90,8 @@ struct Explain {
     /// --slot, else the current one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// The slot whose own overrides count, for a policy file that no config names
-    #[arg(long, value_name = "SLOT", conflicts_with = "of")]
+    /// The slot that makes the calls of `-`; or whose own overrides count, for a policy file that no config names
+    #[arg(long, value_name = "SLOT")]
     slot: Option<String>,
     /// The permission mode that Claude Code runs in [default: that of --slot, else manual]
     #[arg(long, value_name = "MODE", value_parser = settings::mode_words())]
@@ -278,6 +278,12 @@ impl Explain {
     }
 
     fn tried(&self) -> Result<Tried, Failure> {
+        if self.of.is_some() && self.slot.is_some() && !self.reads_lines() {
+            return Err(
+                Failure::usage("two slots are named, and a call is made by one")
+                    .next("leave out --slot"),
+            );
+        }
         let called = (self.reads_lines(), &self.command, &self.tool);
         match called {
             (true, None, None) => Ok(Tried::Lines),
