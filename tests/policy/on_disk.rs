@@ -262,3 +262,26 @@ deny = ["Edit(.github/**)", "Edit(gen/**)", "Edit(./package.json)", "Edit(config
         assert_eq!(on_by(rules, cwd, command), expected, "{command}");
     }
 }
+
+/// A link to the slot's directory is one of the two ways to name it.
+#[test]
+fn neighbours_of_a_directory_that_a_link_names_are_outside() {
+    let shared = tempfile::tempdir_in("/tmp").expect("a temporary directory");
+    let apart = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory");
+    let own = shared.path().join("proj");
+    fs::create_dir(&own).expect("a directory");
+    let link = apart.path().join("link");
+    std::os::unix::fs::symlink(&own, &link).expect("a link");
+    let rules = "allow = [\"Bash(touch *)\"]\n";
+    let neighbour = format!("touch {}/outside", shared.path().display());
+    for cwd in [&own, &link] {
+        assert_eq!(
+            on_by(rules, cwd, &neighbour),
+            Decision::Ask,
+            "{}",
+            cwd.display()
+        );
+        assert_eq!(on_by(rules, cwd, "touch /tmp/f"), Decision::Ask);
+        assert_eq!(on_by(rules, cwd, "touch f"), Decision::Allow);
+    }
+}

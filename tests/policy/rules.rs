@@ -284,6 +284,30 @@ fn each_part_is_explained() {
     );
 }
 
+/// `/tmp` is for everybody's files, but not if the slot's own directory lies in it.
+#[test]
+fn neighbours_in_a_temporary_directory_are_outside() {
+    let policy = policy("allow = [\"Bash(touch *)\", \"Bash(rm *)\", \"Bash(cp *)\"]\n");
+    let on = |cwd: &str, command: &str| {
+        decide(&policy, &Ask::bash(command, cwd), &LexicalPaths).decision
+    };
+    for shared in ["/tmp", "/var/tmp"] {
+        let cwd = format!("{shared}/work/proj");
+        for command in [
+            "touch ../outside/f".to_owned(),
+            "rm ../outside/f".to_owned(),
+            format!("touch {shared}/f"),
+            format!("cp a {shared}/other/a"),
+        ] {
+            assert_eq!(on(&cwd, &command), Decision::Ask, "{cwd}: {command}");
+        }
+        assert_eq!(on(&cwd, "touch new"), Decision::Allow, "{cwd}");
+        assert_eq!(on("/proj", &format!("touch {shared}/f")), Decision::Allow);
+    }
+    assert_eq!(on("/tmp/proj", "touch /var/tmp/f"), Decision::Allow);
+    assert_eq!(on("/tmpfiles/proj", "touch /tmp/f"), Decision::Allow);
+}
+
 #[test]
 fn text_in_a_here_document_is_taken_for_a_command_only_where_that_restricts() {
     let policy = policy("default = \"deny\"\nallow = [\"Bash(cat *)\"]\ndeny = [\"Bash(rm *)\"]\n");

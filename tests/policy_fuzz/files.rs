@@ -229,7 +229,11 @@ struct Project {
 impl Project {
     fn new() -> Project {
         // Not where everybody may write.
-        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
+        Project::below(Path::new(env!("CARGO_TARGET_TMPDIR")))
+    }
+
+    fn below(shared: &Path) -> Project {
+        let directory = tempfile::tempdir_in(shared);
         let project = Project {
             directory: directory.expect("a temporary directory"),
         };
@@ -239,9 +243,9 @@ impl Project {
 
     /// Another one that is the same.
     fn copied(&self) -> Project {
-        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
-        let directory = directory.expect("a temporary directory");
         let own = self.directory.path();
+        let directory = tempfile::tempdir_in(own.parent().expect("a directory around it"));
+        let directory = directory.expect("a temporary directory");
         let copied = Command::new("cp")
             .arg("-a")
             .args([own.join("cwd"), own.join("outside")])
@@ -368,6 +372,16 @@ fn is_allowed(policy: &Policy, cwd: &Path, command: &str) -> bool {
 
 #[test]
 fn what_is_allowed_reads_no_secret_and_changes_nothing_that_is_kept() {
+    run_what_is_allowed(Project::new);
+}
+
+/// A neighbour in `/tmp` is outside too.
+#[test]
+fn what_is_allowed_in_a_shared_directory_changes_no_neighbour() {
+    run_what_is_allowed(|| Project::below(Path::new("/tmp")));
+}
+
+fn run_what_is_allowed(new: impl Fn() -> Project) {
     if bwrap().is_none() {
         skip("allowed commands on real files are not run (needs bubblewrap)");
         return;
@@ -382,7 +396,7 @@ fn what_is_allowed_reads_no_secret_and_changes_nothing_that_is_kept() {
         .unwrap_or(8);
     let end = Instant::now() + Duration::from_secs(seconds);
     let (mut runs, mut tries) = (0, 0);
-    let template = Project::new();
+    let template = new();
     let mut project = template.copied();
     // As long as it takes on a busy machine.
     while Instant::now() < end || runs < 20 && tries < 20_000 {

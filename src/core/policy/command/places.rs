@@ -427,7 +427,8 @@ fn outer_texts(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Inside the slot's directory; with `temporary` also in the directories for temporary files.
+/// Inside the slot's directory; with `temporary` also in the directories for temporary files. A directory in which the slot's own
+/// lies does not count as one of them: the projects of others are in it too.
 pub fn is_inside(case: &Case<'_>, place: &Place, temporary: bool) -> bool {
     const FOR_ALL: &[&str] = &[
         "/tmp",
@@ -436,12 +437,13 @@ pub fn is_inside(case: &Case<'_>, place: &Place, temporary: bool) -> bool {
         "/dev/stdout",
         "/dev/stderr",
     ];
-    let [cwd, real_cwd] = &case.ground.cwd;
+    let cwds = &case.ground.cwd;
+    let is_shared = |path: &Path| {
+        let mut shared = FOR_ALL.iter().filter(|shared| path.starts_with(shared));
+        shared.any(|shared| !cwds.iter().any(|own| own.starts_with(shared)))
+    };
     let mut ways = place.ways();
-    ways.all(|path| {
-        [cwd, real_cwd].iter().any(|own| path.starts_with(own))
-            || temporary && FOR_ALL.iter().any(|shared| path.starts_with(shared))
-    })
+    ways.all(|path| cwds.iter().any(|own| path.starts_with(own)) || temporary && is_shared(path))
 }
 
 /// Leaving the directory, or removing an important directory.
