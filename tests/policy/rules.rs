@@ -284,6 +284,51 @@ fn each_part_is_explained() {
     );
 }
 
+#[test]
+fn a_part_that_needs_no_rule_says_so() {
+    let policy = policy("allow = [\"Bash(ls *)\"]\n");
+    let parts = |command: &str| -> Vec<(Decision, String)> {
+        let explanation = explain(&policy, &bash(command), &LexicalPaths);
+        let parts = explanation.parts.into_iter();
+        parts
+            .map(|part| (part.verdict.decision, part.verdict.why))
+            .collect()
+    };
+    for command in ["[ -f x ] && ls", "set -e; ls", "read l; ls"] {
+        let shown = parts(command);
+        let (first, why) = &shown[0];
+        assert_eq!(*first, Decision::Silent, "{command}: {why}");
+        assert!(why.starts_with("it needs no rule"), "{command}: {why}");
+        assert_eq!(shown[1].0, Decision::Allow, "{command}");
+    }
+    // If all are such parts, no rule allows anything, and a person is asked.
+    let alone = parts("set -e; [ -f x ]");
+    assert!(alone.iter().all(|(decision, _)| *decision == Decision::Ask));
+}
+
+#[test]
+fn a_doubt_names_what_is_in_the_way() {
+    let policy = policy("allow = [\"Bash(ls *)\", \"Bash(wc *)\"]\n");
+    for (command, cause) in [
+        ("for f in *.rs; do wc -l $f; done", "`$f` is not in quotes"),
+        ("while read f; do wc -l $f; done", "`$f` is not in quotes"),
+        (
+            "for f in $(git diff); do wc -l \"$f\"; done",
+            "`$(git diff)`",
+        ),
+        ("case $x in a) ls;; esac", "`case`"),
+        ("wc -l \"$FILES\"", "the value of `\"$FILES\"` is not known"),
+        ("if [ -f x ]; then wc -l $1; fi", "`$1` is not in quotes"),
+        ("ls; [[ $a -eq 1 ]]", "its test takes values"),
+        ("wc -l `ls`", "backquotes"),
+        ("wc -l $((n + 2))", "the value of `$((n + 2))` is not known"),
+    ] {
+        let verdict = decide(&policy, &bash(command), &LexicalPaths);
+        assert_eq!(verdict.decision, Decision::Ask, "{command}");
+        assert!(verdict.why.contains(cause), "{command}: {}", verdict.why);
+    }
+}
+
 /// `/tmp` is for everybody's files, but not if the slot's own directory lies in it.
 #[test]
 fn neighbours_in_a_temporary_directory_are_outside() {

@@ -43,6 +43,8 @@ const DEEPEST: usize = 3;
 /// The most scripts of one command line that are judged.
 const MOST_SCRIPTS: usize = 8;
 
+const NEEDS_NO_RULE: &str = "it needs no rule: it does nothing by itself";
+
 pub fn judge(case: &Case<'_>, text: &str) -> Explanation {
     let directories = Directories::new(case.ask.place().to_owned());
     let mut explanation = judge_in(case, text, directories, 0);
@@ -84,8 +86,9 @@ fn judge_in(
     };
     let (mut parts, made) = line.parts(&mut directories);
     parts.extend(beside_commands(case, &script, &directories, &made));
+    let some_count = parts.iter().any(|part| !part.is_neutral);
     let shown = parts.iter().filter(|_| case.explains);
-    let shown = shown.map(Found::shown).collect();
+    let shown = shown.map(|part| part.shown(some_count)).collect();
     let verdict = strictest_part(&parts).unwrap_or_else(|| case.by_tool());
     let mut verdict = or_by_rule_on_whole(case, verdict, &whole);
     let of_whole = || doubt_of_the_whole(case, &line.commands, &directories);
@@ -239,8 +242,13 @@ fn beside_commands<'s>(
             opens(redirect)?,
         ))
     });
-    // A statement that does nothing by itself needs a rule only if every call does.
-    let counts = !script.is_proven || case.policy.default == Fallback::Deny;
+    // A statement that does nothing by itself needs a rule only if every call does. In a script that is not proven, the doubt
+    // decides: it says more than that no rule speaks about a test.
+    let is_open = || case.by_tool().rule.is_none();
+    let counts = match case.policy.default {
+        Fallback::Deny => true,
+        Fallback::Ask | Fallback::Claude => !script.is_proven && !is_open(),
+    };
     let statement = script.statement.as_deref().filter(|_| counts);
     let statement = statement.map(|text| (text, None, case.by_tool()));
     let found = |(text, opens, verdict)| {
@@ -356,10 +364,15 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn shown(&self) -> PartVerdict {
+    /// With its verdict. `some_count`: other parts decide, and a part that does nothing by itself needs no rule beside them.
+    fn shown(&self, some_count: bool) -> PartVerdict {
+        let verdict = match some_count && self.is_neutral && self.says.decision() == Decision::Ask {
+            true => Verdict::without_rule(Decision::Silent, NEEDS_NO_RULE),
+            false => self.says.verdict(),
+        };
         PartVerdict {
             text: self.text.to_owned(),
-            verdict: self.says.verdict(),
+            verdict,
             opens: self.opens,
             is_neutral: self.is_neutral,
         }

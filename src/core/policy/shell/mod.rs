@@ -1,6 +1,7 @@
 //! What a shell command runs. Two tasks: prove that a command consists only of plain commands, and find every command that might
 //! run, however it is wrapped.
 
+mod causes;
 mod characters;
 mod find;
 mod plain;
@@ -93,6 +94,7 @@ pub fn read(text: &str) -> Script {
     if script.commands.is_empty() {
         script.doubt("there is no command in it");
     }
+    script.doubt = script.doubt.take().map(|why| causes::named(&script, why));
     script
 }
 
@@ -209,7 +211,7 @@ impl<'t> Walk<'t> {
                     let text = || self.text[node.byte_range()].to_owned();
                     self.script.statement.get_or_insert_with(text);
                 }
-                self.script.doubt(name_of(kind));
+                self.script.doubt(causes::of_node(node, self.text));
                 if kind == "file_redirect" {
                     self.redirect(node);
                 }
@@ -376,24 +378,4 @@ fn may_hide_words(node: Node<'_>) -> bool {
         "heredoc_redirect" | "heredoc_body" | "herestring_redirect" => true,
         _ => false,
     }
-}
-
-fn name_of(kind: &str) -> String {
-    let what = match kind {
-        "&" => "it starts something in the background",
-        "|&" => "it uses `|&`",
-        "comment" => "it has a comment",
-        "variable_assignment" | "variable_assignments" => "it sets variables",
-        "declaration_command" | "unset_command" => "it changes the shell's variables",
-        "command_substitution" => "it substitutes the output of a command",
-        "process_substitution" => "it substitutes a process",
-        "simple_expansion" | "expansion" | "arithmetic_expansion" => "it expands variables",
-        "subshell" => "it starts a subshell",
-        "function_definition" => "it defines a function",
-        "heredoc_redirect" | "heredoc_body" | "herestring_redirect" => "it has a here-document",
-        "file_redirect" => "it redirects to or from a file",
-        "ERROR" => "it is not well-formed shell",
-        _ => "it is more than plain commands joined by `&&`, `||`, `;` and `|`",
-    };
-    what.to_owned()
 }
