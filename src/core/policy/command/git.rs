@@ -327,7 +327,11 @@ fn operands<'w>(subcommand: &str, rest: &'w [Word], first: usize) -> Vec<(usize,
         .iter()
         .position(|word| word.text == "--")
         .unwrap_or(rest.len());
-    let is_option = |at: usize| at <= end && rest[at].text.starts_with('-');
+    // `-L:name:file` names a file.
+    let is_option = |at: usize| {
+        let text = &rest[at].text;
+        at <= end && text.starts_with('-') && !text.starts_with("-L")
+    };
     let named = (0..rest.len()).filter(|at| !is_option(*at));
     let gives_pattern = |word: &Word| {
         let text = word.text.as_str();

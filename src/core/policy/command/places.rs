@@ -36,7 +36,20 @@ pub fn named(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<
             places.map(move |place| Named { place, argument })
         })
         .chain(compared(case, words, directories))
+        .chain(printed_by_compose(case, words, directories))
         .collect()
+}
+
+/// `docker compose config` prints the values from `.env`, which it does not name.
+fn printed_by_compose(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<Named> {
+    let is_compose =
+        |word: &Word| harm::has_word("compose docker-compose podman-compose", &word.text);
+    let argument = words.iter().skip(1).position(|word| word.text == "config");
+    let Some(argument) = argument.filter(|_| words.iter().take(2).any(is_compose)) else {
+        return Vec::new();
+    };
+    let places = directories.places_of_text(".env", &case.ground).into_iter();
+    places.map(|place| Named { place, argument }).collect()
 }
 
 /// `diff file directory` reads the file of the same name in the directory.

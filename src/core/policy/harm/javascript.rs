@@ -1,6 +1,6 @@
 //! node and its tools, which have their own syntax for options.
 
-use super::subcommands::candidates;
+use super::subcommands::{candidates, may_abbreviate};
 use super::{Harm, at_words, has_short, has_word, is_one_of_long, languages};
 use crate::core::policy::shell::Word;
 use serde::Deserialize;
@@ -44,6 +44,16 @@ pub fn package_harms(words: &[Word]) -> Vec<Harm> {
         harmful,
         "may run another program or write somewhere else",
     )
+}
+
+/// `npm pkg` changes the scripts that will be run; `npm pkg get` only shows package.json.
+pub fn manifest_harms(words: &[Word]) -> Vec<Harm> {
+    let shows = |at: usize| words.get(at + 1).is_some_and(|word| word.text == "get");
+    candidates(words)
+        .into_iter()
+        .filter(|(at, text)| may_abbreviate(text, "pkg", "p") && !shows(*at))
+        .map(|(at, _)| Harm::at(at, "`npm pkg` changes what will be run".to_owned()))
+        .collect()
 }
 
 /// What pnpm does with its first word.

@@ -84,7 +84,7 @@ pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
 }
 
 /// Programs that only read what their arguments name, or whose arguments are not paths.
-const LOOK: &str = "find fd fdfind sed gsed awk gawk mawk nawk jq gojq jaq yq git gh kubectl curl http https xh ps kill \
+const LOOK: &str = "find fd fdfind sed gsed awk gawk mawk nawk jq gojq jaq yq git gh curl http https xh ps kill \
     pkill killall sleep date cd pushd popd ssh scp rsync wget docker podman nerdctl dig nslookup host ping nc aws gcloud az \
     systemctl journalctl perl bazel bazelisk buck buck2 unzip 7z 7za 7zz gzip gunzip xz unxz zstd tar gtar bsdtar ffmpeg xargs man export read set exit xxd zcat zgrep uniq df free id";
 

@@ -77,10 +77,11 @@ pub const TABLE: &[Row] = &[
     // Build tools and package managers.
     row("npx bunx uvx pnpx", Judged(scripts::runner_harms)),
     row("npm pnpm yarn", Judged(javascript::package_harms)),
+    row("npm", Judged(javascript::manifest_harms)),
     row(
         "npm",
         abbreviated(
-            "exec x explore config c set edit init innit create pkg publish unpublish login adduser add-user logout \
+            "exec x explore config c set edit init innit create publish unpublish login adduser add-user logout \
                 token access owner author deprecate undeprecate dist-tag dist-tags hook profile team org ogr \
                 link ln pack",
             "i in s se t un add",
