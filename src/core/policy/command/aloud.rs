@@ -33,8 +33,8 @@ enum Knowledge {
 /// allow it.
 pub fn is_said(case: &Case<'_>, text: &str, shared: bool) -> bool {
     let whole = one_spaced(text);
-    // A person has written this exact command.
-    if case.policy.rules().any(|rule| allows_exactly(rule, &whole)) {
+    // A person has written this exact command, and Claude Code has not read the rule yet.
+    if !shared && case.policy.rules().any(|rule| allows_exactly(rule, &whole)) {
         return true;
     }
     let script = shell::read(text);
@@ -78,10 +78,7 @@ fn knowledge(case: &Case<'_>, command: &Command<'_>, directories: &Directories) 
     }
     let only_reads =
         |words: &[Word]| reads::only_reads_globs(case, command.simple, words, directories);
-    let is_proven = match command.inside.is_empty() {
-        true => only_reads(words),
-        false => without_exec(words).is_some_and(|parts| parts.iter().all(|part| only_reads(part))),
-    };
+    let is_proven = command.inside.is_empty() && only_reads(words);
     if neutral::is_neutral(words) || is_proven {
         return Knowledge::Proven;
     }
@@ -101,23 +98,6 @@ fn leads_to_restricted(case: &Case<'_>, word: &Word, directories: &Directories) 
     };
     let mut rules = case.policy.rules();
     rules.any(|rule| rule.decision > Decision::Allow && covers(rule))
-}
-
-/// The words of a `find` without its `-exec`, and each command that `-exec` runs; `None` for other programs.
-fn without_exec(words: &[Word]) -> Option<Vec<Vec<Word>>> {
-    let mut parts = vec![Vec::new()];
-    let mut rest = words.iter();
-    while let Some(word) = rest.next() {
-        match word.text.as_str() {
-            "-exec" => {
-                let run = rest.by_ref();
-                let run = run.take_while(|word| !matches!(word.text.as_str(), ";" | "+"));
-                parts.push(run.cloned().collect());
-            }
-            _ => parts[0].push(word.clone()),
-        }
-    }
-    (words.first()?.text == "find").then_some(parts)
 }
 
 fn is_checked(program: &str) -> bool {
