@@ -3,7 +3,7 @@
 use super::Result;
 use super::inside::Outcome;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 
@@ -11,6 +11,7 @@ pub const RESULT: &str = "tests/policy/beside.txt";
 
 const DIRECTORIES: [&str; 3] = ["corpus", "cases", "live"];
 
+#[derive(Clone)]
 pub struct List {
     /// `corpus/shell`.
     pub name: String,
@@ -59,7 +60,7 @@ fn list(name: String, text: &str) -> Result<List> {
     let mut commands: Vec<String> = lines
         .lines()
         .filter_map(in_two)
-        .map(|(_, command)| command.replace("\\n", "\n").replace("\\r", "\r"))
+        .map(|(_, command)| unescaped(&command))
         .collect();
     commands.sort();
     commands.dedup();
@@ -81,32 +82,85 @@ impl List {
     }
 }
 
-/// The file: the versions, and each command that one of them does not allow by itself.
-pub fn written(
-    versions: &[String],
-    lists: &[List],
-    found: &BTreeMap<Case, Vec<Outcome>>,
-) -> String {
-    let commands: usize = lists.iter().map(|list| list.commands.len()).sum();
-    let mut text = format!(
-        "# What Claude Code decides by itself, with the rules of each list. Written by `cargo run --example beside`.\n\
-         # list, what each version decides, why (the last version that does not allow it), command\n\
-         # {commands} commands; those that all versions allow are left out\n\
-         versions\t{}\n",
-        versions.join(" ")
-    );
-    for (case, outcomes) in found {
-        let Some(last) = outcomes.iter().rfind(|outcome| outcome.word != "allow") else {
-            continue;
-        };
-        let words: Vec<&str> = outcomes
-            .iter()
-            .map(|outcome| outcome.word.as_str())
-            .collect();
-        let why: String = last.why.chars().take(160).collect();
-        let command = case.command.replace('\n', "\\n").replace('\r', "\\r");
-        writeln!(text, "{}\t{}\t{why}\t{command}", case.list, words.join(" "))
-            .expect("a String takes everything");
+/// What runs so far measured.
+#[derive(Default)]
+pub struct Measured {
+    pub versions: Vec<String>,
+    /// What each version decides, and why.
+    rows: BTreeMap<Case, (String, String)>,
+}
+
+impl Measured {
+    /// Nothing yet, by these versions.
+    pub fn by(versions: Vec<String>) -> Measured {
+        Measured {
+            versions,
+            ..Measured::default()
+        }
     }
-    text
+
+    /// What the file has.
+    pub fn read() -> Result<Measured> {
+        let mut measured = Measured::default();
+        for line in fs::read_to_string(RESULT)?.lines() {
+            let fields: Vec<&str> = line.splitn(4, '\t').collect();
+            match fields[..] {
+                ["versions", versions] => {
+                    measured.versions = versions.split(' ').map(str::to_owned).collect();
+                }
+                [list, words, why, command] => {
+                    let case = Case {
+                        list: list.to_owned(),
+                        command: unescaped(command),
+                    };
+                    let row = (words.to_owned(), why.to_owned());
+                    measured.rows.insert(case, row);
+                }
+                _ => {}
+            }
+        }
+        Ok(measured)
+    }
+
+    pub fn has(&self, case: &Case) -> bool {
+        self.rows.contains_key(case)
+    }
+
+    /// Drops the rows of commands that no list has any more.
+    pub fn keep(&mut self, lists: &[List]) {
+        let cases = |list: &List| -> Vec<Case> {
+            let commands = list.commands.iter();
+            commands.map(|command| Case::new(list, command)).collect()
+        };
+        let known: BTreeSet<Case> = lists.iter().flat_map(cases).collect();
+        self.rows.retain(|case, _| known.contains(case));
+    }
+
+    /// Adds a command, with an outcome for each version.
+    pub fn add(&mut self, case: Case, outcomes: &[Outcome]) {
+        let last = outcomes.iter().rfind(|outcome| outcome.word != "allow");
+        let why = last.map_or("", |outcome| &outcome.why);
+        let why = why.chars().take(160).collect();
+        let words: Vec<&str> = outcomes.iter().map(|one| one.word.as_str()).collect();
+        self.rows.insert(case, (words.join(" "), why));
+    }
+
+    /// Writes the file: the versions, and each command.
+    pub fn write(&self) -> Result<()> {
+        let mut text = format!(
+            "# What Claude Code decides by itself, with the rules of each list. Written by `cargo run --example beside`.\n\
+             # list, what each version decides, why (the last version that does not allow it), command\n\
+             versions\t{}\n",
+            self.versions.join(" ")
+        );
+        for (case, (words, why)) in &self.rows {
+            let command = case.command.replace('\n', "\\n").replace('\r', "\\r");
+            writeln!(text, "{}\t{words}\t{why}\t{command}", case.list)?;
+        }
+        Ok(fs::write(RESULT, text)?)
+    }
+}
+
+fn unescaped(command: &str) -> String {
+    command.replace("\\n", "\n").replace("\\r", "\r")
 }

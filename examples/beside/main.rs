@@ -1,6 +1,7 @@
 //! Compares missiond's rules with Claude Code's own, on every command in `tests/policy/corpus` and `tests/policy/cases`:
 //! `cargo run --example beside -- PROGRAM…`, each PROGRAM the native `claude` of a version. It writes
-//! `tests/policy/beside.txt`: what each version decides by itself.
+//! `tests/policy/beside.txt`: what each version decides by itself. Commands that the file has are not measured again: delete
+//! their lines for that.
 //!
 //! Claude Code runs in print mode, in which it refuses what it would ask about, in a bubblewrap without network,
 //! capabilities or a file that it could write, against the scripted endpoint. Its shell is a stub: nothing runs.
@@ -9,7 +10,7 @@ mod inside;
 mod lists;
 
 use inside::{Job, Outcome};
-use lists::{Case, List};
+use lists::{Case, List, Measured};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
@@ -30,23 +31,45 @@ fn main() -> Result<()> {
     }
 }
 
+/// Measures the commands that the file does not have yet. With another set of versions, it measures all of them.
 fn compare(programs: &[String]) -> Result<()> {
     let lists = lists::all()?;
-    let mut versions = Vec::new();
-    let mut found: BTreeMap<Case, Vec<Outcome>> = BTreeMap::new();
-    for program in programs {
-        let version = version_of(program)?;
-        println!("{version}");
-        for list in &lists {
-            for (command, outcome) in judge(program, &version, list)? {
-                let case = Case::new(list, &command);
-                found.entry(case).or_default().push(outcome);
-            }
-        }
-        versions.push(version);
+    let versions: Vec<String> = programs
+        .iter()
+        .map(|program| version_of(program))
+        .collect::<Result<_>>()?;
+    let mut measured = Measured::read()?;
+    if measured.versions != versions {
+        measured = Measured::by(versions);
     }
-    fs::write(lists::RESULT, lists::written(&versions, &lists, &found))?;
+    measured.keep(&lists);
+    for list in &lists {
+        measure(programs, list, &mut measured)?;
+        // A run that is stopped goes on where it was.
+        measured.write()?;
+    }
     println!("{} is written", lists::RESULT);
+    Ok(())
+}
+
+fn measure(programs: &[String], list: &List, measured: &mut Measured) -> Result<()> {
+    let mut missing = list.clone();
+    missing
+        .commands
+        .retain(|command| !measured.has(&Case::new(list, command)));
+    if missing.commands.is_empty() {
+        return Ok(());
+    }
+    println!("{}: {} commands", list.name, missing.commands.len());
+    let mut found: BTreeMap<String, Vec<Outcome>> = BTreeMap::new();
+    for (program, version) in programs.iter().zip(measured.versions.clone()) {
+        for (command, outcome) in judge(program, &version, &missing)? {
+            found.entry(command).or_default().push(outcome);
+        }
+    }
+    for (command, outcomes) in found {
+        measured.add(Case::new(list, &command), &outcomes);
+    }
     Ok(())
 }
 
@@ -79,7 +102,7 @@ fn judge(program: &str, version: &str, list: &List) -> Result<Vec<(String, Outco
         }
         outcomes.extend(commands.iter().cloned().zip(judged.into_iter().flatten()));
     }
-    println!("  {}: {}", list.name, outcomes.len());
+    println!("  {version}: {}", outcomes.len());
     Ok(outcomes)
 }
 

@@ -1,9 +1,10 @@
 //! missiond's rules beside Claude Code's own. `beside.txt` has what three versions of Claude Code decided by themselves on
 //! the commands of `corpus`, `cases` and `live`, with the same rules and no hook; `cargo run --example beside` writes it.
 //!
-//! `cargo test --test policy beside -- --nocapture` prints the table that `docs/policies.md` has.
+//! `cargo test --test policy beside -- --nocapture` prints the tables that `docs/policies.md` has.
 
 use super::cases::policy_of;
+use super::corpus::are_in_the_docs;
 use missiond::core::policy::{Ask, Decision, LexicalPaths, Policy, decide, is_said};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
@@ -30,9 +31,10 @@ const FORMS: &[&str] = &[
     "Shell expansion syntax in paths",
     "Tilde expansion variants",
     "Brace expansion",
-    "find with '-exec'",
     "Unhandled node type",
 ];
+
+const NEXT: &str = "Run `cargo run --example beside -- PROGRAM…`, which measures what is missing.";
 
 struct Commands {
     policy: Policy,
@@ -68,11 +70,6 @@ impl Commands {
             policy,
             expected: lines.lines().map(in_two).collect(),
         }
-    }
-
-    /// Whether a rule has no wildcard, and is about this very command.
-    fn spells_out(&self, command: &str) -> bool {
-        self.shared.contains(&format!("Bash({command})"))
     }
 
     fn gate(&self, command: &str) -> Gate {
@@ -124,33 +121,94 @@ impl Measured {
         }
     }
 
-    fn asks(&self, list: &str, command: &str, version: usize) -> bool {
+    fn row(&self, list: &str, command: &str) -> &(Vec<String>, String) {
         let row = self.rows.get(&(list.to_owned(), command.to_owned()));
-        row.is_some_and(|(words, _)| words[version] != "allow")
+        row.unwrap_or_else(|| panic!("{list}: {command}: not measured. {NEXT}"))
     }
+
+    fn asks(&self, list: &str, command: &str, version: usize) -> bool {
+        self.row(list, command).0[version] != "allow"
+    }
+}
+
+/// The lists by name, as `beside.txt` names them.
+fn lists() -> BTreeMap<String, Commands> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/policy");
+    let files = |kind: &'static str| {
+        let entries = fs::read_dir(directory.join(kind)).expect("a directory of lists");
+        entries.map(move |entry| {
+            let path = entry.expect("an entry").path();
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            format!("{kind}/{stem}")
+        })
+    };
+    let names = ["cases", "corpus", "live"].into_iter().flat_map(files);
+    names
+        .map(|name| (name.clone(), Commands::of(&name)))
+        .collect()
+}
+
+#[test]
+fn every_command_was_measured() {
+    let measured = Measured::read();
+    let mut missing = Vec::new();
+    for (list, commands) in &lists() {
+        let is_missing = |command: &str| {
+            let key = (list.clone(), command.to_owned());
+            !measured.rows.contains_key(&key)
+        };
+        let all = commands.expected.iter().map(|(command, _)| command);
+        missing.extend(
+            all.filter(|one| is_missing(one))
+                .map(|one| format!("{list}: {one}")),
+        );
+    }
+    assert!(
+        missing.is_empty(),
+        "{} commands were not measured. {NEXT}\n{}",
+        missing.len(),
+        missing.join("\n")
+    );
+    let is_complete = |(words, _): &(Vec<String>, String)| words.len() == measured.versions.len();
+    assert!(
+        measured.rows.values().all(is_complete),
+        "a row without a version"
+    );
 }
 
 #[test]
 fn what_claude_code_asks_about_is_not_allowed_over_its_head() {
     let measured = Measured::read();
-    let mut lists: BTreeMap<&str, Commands> = BTreeMap::new();
-    let (mut wrong, mut hostile, mut forms) = (Vec::new(), 0, 0);
-    for ((list, command), (_, why)) in &measured.rows {
-        let commands = lists.entry(list).or_insert_with(|| Commands::of(list));
-        let Some((_, expected)) = commands.expected.iter().find(|(known, _)| known == command)
-        else {
-            continue;
-        };
-        let is_said = commands.gate(command) == Gate::Says && !commands.spells_out(command);
-        hostile += usize::from(expected != "allow");
-        forms += usize::from(is_said);
-        if is_said && (expected != "allow" || !FORMS.iter().any(|form| why.contains(form))) {
-            wrong.push(format!("{list}: {command}: {why}"));
+    let (mut wrong, mut hostile) = (Vec::new(), 0);
+    let mut forms = BTreeMap::<&str, [usize; 2]>::new();
+    for (list, commands) in &lists() {
+        for (command, expected) in &commands.expected {
+            let (words, why) = measured.row(list, command);
+            if words.iter().all(|word| word == "allow") {
+                continue;
+            }
+            hostile += usize::from(expected != "allow");
+            if commands.gate(command) != Gate::Says {
+                continue;
+            }
+            let kind = usize::from(list.starts_with("corpus/"));
+            let form = FORMS.iter().find(|form| why.contains(**form));
+            if let Some(form) = form.filter(|_| expected == "allow") {
+                forms.entry(form).or_default()[kind] += 1;
+            } else {
+                wrong.push(format!("{list}: {command}: {why}"));
+            }
         }
     }
+    let row = |(form, [cases, corpus]): (&&str, &[usize; 2])| {
+        format!("| {} | {cases} | {corpus} |", form.trim_end())
+    };
+    let table: Vec<String> = forms.iter().map(row).collect();
+    println!("{}", table.join("\n"));
     assert!(
-        hostile > 900 && forms > 50,
-        "{hostile} hostile, {forms} forms"
+        hostile > 900 && forms.len() > 5,
+        "{hostile} hostile, {} forms",
+        forms.len()
     );
     assert!(
         wrong.is_empty(),
@@ -158,6 +216,7 @@ fn what_claude_code_asks_about_is_not_allowed_over_its_head() {
         wrong.len(),
         wrong.join("\n")
     );
+    are_in_the_docs(&table);
 }
 
 #[derive(Default)]
@@ -179,7 +238,7 @@ fn both_together_seldom_ask_about_ordinary_commands() {
         .map(|name| format!("corpus/{name}"))
         .map(|name| (name.clone(), Commands::of(&name)))
         .into();
-    println!("| version | commands | Claude Code alone | missiond alone | either | together |");
+    let mut table = Vec::new();
     for (at, version) in measured.versions.iter().enumerate() {
         for is_ordinary in [true, false] {
             let mut counts = Counts::default();
@@ -189,7 +248,7 @@ fn both_together_seldom_ask_about_ordinary_commands() {
                     counts.add(commands.gate(command), measured.asks(name, command, at));
                 }
             }
-            counts.show(version, is_ordinary);
+            table.push(counts.row(version, is_ordinary));
             let share = counts.asked as f64 * 100.0 / counts.all as f64;
             match is_ordinary {
                 true => assert!(
@@ -200,6 +259,8 @@ fn both_together_seldom_ask_about_ordinary_commands() {
             }
         }
     }
+    println!("{}", table.join("\n"));
+    are_in_the_docs(&table);
 }
 
 impl Counts {
@@ -212,17 +273,17 @@ impl Counts {
         self.asked += usize::from(refuses || claude_asks && gate != Gate::Says);
     }
 
-    fn show(&self, version: &str, is_ordinary: bool) {
+    fn row(&self, version: &str, is_ordinary: bool) -> String {
         let kind = if is_ordinary { "ordinary" } else { "hostile" };
         let share =
             |count: usize| format!("{count} ({:.1} %)", count as f64 * 100.0 / self.all as f64);
-        println!(
+        format!(
             "| {version} | {} {kind} | {} | {} | {} | {} |",
             self.all,
             share(self.by_claude),
             share(self.by_missiond),
             share(self.by_either),
             share(self.asked)
-        );
+        )
     }
 }
