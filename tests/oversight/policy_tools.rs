@@ -77,26 +77,40 @@ fn cut(mut record: Record) -> Record {
     record
 }
 
-/// Writes an audit as a daemon would.
 fn audited(place: &Place) {
+    let cwd = place.0.path();
+    let records = vec![
+        call(cwd, "cargo test", Decision::Allow, "policy"),
+        call(cwd, "cargo test", Decision::Allow, "policy"),
+        call(cwd, "npm test", Decision::Ask, "policy"),
+        call(cwd, "npm test", Decision::Allow, "person"),
+        call(cwd, "npm test", Decision::Allow, "person"),
+        call(cwd, "git push origin", Decision::Allow, "person"),
+        call(cwd, "rm x", Decision::Deny, "policy"),
+        call(cwd, "make all", Decision::Deny, "person"),
+        call(cwd, "cargo doc", Decision::Allow, "person"),
+        cut(call(cwd, "ls cut", Decision::Allow, "person")),
+        Record::key("first", "1", "a key"),
+    ];
+    audit(place, records);
+}
+
+/// The policy asks about each of these commands, and a person confirms it.
+fn confirmed(place: &Place, commands: &[&str]) {
+    let cwd = place.0.path();
+    let both = |command: &&str| {
+        let by = |decision, actor| call(cwd, command, decision, actor);
+        [by(Decision::Ask, "policy"), by(Decision::Allow, "person")]
+    };
+    audit(place, commands.iter().flat_map(both).collect());
+}
+
+/// Writes an audit as a daemon would.
+fn audit(place: &Place, records: Vec<Record>) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let audit =
             Audit::open(&place.path("logs/audit.jsonl"), &place.path("logs")).expect("an audit");
-        let cwd = place.0.path();
-        let records = [
-            call(cwd, "cargo test", Decision::Allow, "policy"),
-            call(cwd, "cargo test", Decision::Allow, "policy"),
-            call(cwd, "npm test", Decision::Ask, "policy"),
-            call(cwd, "npm test", Decision::Allow, "person"),
-            call(cwd, "npm test", Decision::Allow, "person"),
-            call(cwd, "git push origin", Decision::Allow, "person"),
-            call(cwd, "rm x", Decision::Deny, "policy"),
-            call(cwd, "make all", Decision::Deny, "person"),
-            call(cwd, "cargo doc", Decision::Allow, "person"),
-            cut(call(cwd, "ls cut", Decision::Allow, "person")),
-            Record::key("first", "1", "a key"),
-        ];
         for record in records {
             audit.write(record).await.expect("it is written");
         }
@@ -250,4 +264,84 @@ fn suggest_gives_narrow_rules_that_would_help() {
     let input = ["--input", "{\"command\":\"npm test\"}", "--json"];
     let verdict = place.run(&[&explain[..], &input].concat()).expect(0).json();
     assert_eq!(verdict["verdict"], "allow", "{verdict}");
+}
+
+#[test]
+fn suggest_makes_one_rule_of_several_calls_of_the_same_kind() {
+    let place = Place::new();
+    confirmed(
+        &place,
+        &[
+            "npm run lint",
+            "npm run build",
+            "npm run test",
+            "npm run test",
+            "npx tsc",
+        ],
+    );
+    let told = place.run(&["policy", "suggest"]).expect(0);
+    let merged = "  \"Bash(npm run *)\",  # 3 different calls, confirmed 4 times; 4 asks become allow, 0 denies, in the last 7 days";
+    let lines: Vec<&str> = told.stdout.lines().skip(1).collect();
+    assert_eq!(lines.len(), 2, "{told}");
+    assert_eq!(lines[0], merged);
+    assert!(lines[1].contains("Bash(npx tsc)"), "{told}");
+
+    // Two calls are not enough for a rule about their kind.
+    let place = Place::new();
+    confirmed(&place, &["npm run lint", "npm run build"]);
+    let told = place.run(&["policy", "suggest"]).expect(0);
+    assert!(!told.stdout.contains('*'), "{told}");
+}
+
+#[test]
+fn suggest_proposes_no_general_rule_for_what_is_known_to_do_harm() {
+    for commands in [
+        [
+            "npm config set a 1",
+            "npm config set b 2",
+            "npm config set c 3",
+        ],
+        ["git config a 1", "git config b 2", "git config c 3"],
+        ["cargo install a", "cargo install b", "cargo install c"],
+        ["python3 -c 1", "python3 -c 2", "python3 -c 3"],
+        ["docker exec a ls", "docker exec a id", "docker exec a ps"],
+        [
+            "find . -name a -delete",
+            "find . -name b -delete",
+            "find . -name c -delete",
+        ],
+    ] {
+        let place = Place::new();
+        confirmed(&place, &commands);
+        let told = place.run(&["policy", "suggest"]).expect(0);
+        assert!(!told.stdout.contains('*'), "{told}");
+        for command in commands {
+            let shown = told.stdout.lines().filter(|line| line.contains(command));
+            assert_eq!(shown.count(), 1, "{command}: {told}");
+        }
+    }
+}
+
+#[test]
+fn suggest_counts_what_was_confirmed_since_a_time() {
+    let place = Place::new();
+    confirmed(&place, &["make old", "make new"]);
+    let file = place.path("logs/audit.jsonl");
+    let text = fs::read_to_string(&file).expect("the audit");
+    let aged = text.lines().map(|line| {
+        let mut entry: Value = serde_json::from_str(line).expect("an entry");
+        if line.contains("make old") {
+            entry["time"] = json!((chrono::Utc::now() - chrono::TimeDelta::days(8)).to_rfc3339());
+        }
+        format!("{entry}\n")
+    });
+    fs::write(&file, aged.collect::<String>()).expect("an older audit");
+    let all = place.run(&["policy", "suggest"]).expect(0);
+    assert!(
+        all.stdout.contains("make old") && all.stdout.contains("make new"),
+        "{all}"
+    );
+    let lately = place.run(&["policy", "suggest", "--since", "7d"]).expect(0);
+    assert!(!lately.stdout.contains("make old"), "{lately}");
+    assert!(lately.stdout.contains("make new"), "{lately}");
 }

@@ -5,6 +5,7 @@ use crate::audit::AskedCall;
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::sanitise;
+use crate::cli::tail::parse_since;
 use crate::config::Config;
 use crate::core::policy::{
     Decision, RuleEffect, decide, general_rule_for, is_dialog, narrow_rule_for,
@@ -24,6 +25,7 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   missiond policy suggest
+  missiond policy suggest --since 7d           for what you have confirmed in the last 7 days
   missiond policy suggest --from logs/ --at-least 3")]
 pub struct Suggest {
     /// The audit file, or the log directory that it is in [default: that of the daemon]
@@ -32,6 +34,9 @@ pub struct Suggest {
     /// Only what was confirmed so many times
     #[arg(long, value_name = "N", default_value_t = 1)]
     at_least: usize,
+    /// Only what was confirmed since then: a time (RFC 3339 or 09:37), or how long ago (7d)
+    #[arg(long, value_name = "TIME", value_parser = parse_since)]
+    since: Option<DateTime<Utc>>,
 }
 
 /// A rule that would have spared a person some questions.
@@ -90,7 +95,7 @@ impl Suggest {
         let config = on_disk::config(context)?;
         let paths = RealPaths::new(std::env::home_dir());
         let mut found: Vec<Suggestion> = Vec::new();
-        for call in asked::calls(context, self.from.clone(), "person", None).await? {
+        for call in asked::calls(context, self.from.clone(), "person", self.since).await? {
             let slot = config.slots.iter().find(|slot| slot.name == call.slot);
             // A slot that is no longer there, or is a plain program by now, needs no rule, and a question follows none.
             let wanted = call.decision == Decision::Allow && !is_dialog(&call.ask.tool);
