@@ -5,6 +5,8 @@
 mod access;
 #[path = "config/cli.rs"]
 mod cli;
+#[path = "config/stacks.rs"]
+mod stacks;
 
 use missiond::config::{
     Config, ConfigChange, ConfigChanged, ConfigWatch, diff, load, load_at_home, watch,
