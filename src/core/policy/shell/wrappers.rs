@@ -147,7 +147,8 @@ pub fn runs_behind<'w>(words: impl Iterator<Item = &'w str>) -> Option<usize> {
         false => {
             let rest: Vec<&str> = words.map(|(_, word)| word).collect();
             let marked = rest.iter().position(|word| is_mark(word));
-            let run = || harm::run_by_pnpm(&rest).filter(|_| name.ends_with("pnpm"));
+            let is_pnpm = name.ends_with("pnpm");
+            let run = || is_pnpm.then(|| harm::run_by_pnpm(&rest)).flatten();
             marked.map(|at| at + 1).or_else(run)
         }
     }
