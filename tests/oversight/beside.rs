@@ -20,6 +20,12 @@ const FIRST: [&str; 3] = [
     "sed -i 's/a/b/' docs/*.md",
 ];
 
+/// 2.1.160 shows this call as an edit of a file with the variable's name: missiond does not take it for the call, and says so.
+const EDIT_OF_A_VARIABLE: (&str, &str) = (
+    "2.1.160",
+    "for f in docs/a.md; do sed -i 's/a/b/' \"$f\"; done",
+);
+
 /// A call takes about a second.
 const SOME: usize = 5;
 
@@ -64,7 +70,7 @@ fn calls_are_asked_about(version: &str, most: usize) {
     }
     fs::write(daemon.cwd("coder").join("docs/a.md"), "a\n").expect("a file");
     for (number, command) in some_of(&asked, most).into_iter().enumerate() {
-        is_asked_about(&daemon, command, number);
+        is_asked_about(&daemon, version, command, number);
     }
     rules_of_both_let_it_run(&daemon);
 }
@@ -79,7 +85,7 @@ fn some_of(asked: &[String], most: usize) -> Vec<&String> {
     some
 }
 
-fn is_asked_about(daemon: &Daemon, command: &str, number: usize) {
+fn is_asked_about(daemon: &Daemon, version: &str, command: &str, number: usize) {
     let words = format!("call number {number}");
     let call = Step::tool(
         "Bash",
@@ -91,10 +97,16 @@ fn is_asked_about(daemon: &Daemon, command: &str, number: usize) {
     let answer = daemon.cmd(&["send", "coder", &words]);
     assert_eq!(answer.code, 5, "{command} ran without a person: {answer}");
     let waiting = daemon.json(&["pending"]);
-    assert_eq!(
-        waiting[0]["dialog"]["input"]["command"], command,
-        "{waiting}"
-    );
+    let dialog = &waiting[0]["dialog"];
+    match (version, command) == EDIT_OF_A_VARIABLE {
+        true => {
+            let text = dialog["text"].as_str().unwrap_or_default();
+            assert_eq!(dialog["tool"], "Edit", "{waiting}");
+            assert!(text.contains("make this edit to $f?"), "{waiting}");
+            assert!(waiting[0]["doubtful"].is_string(), "{waiting}");
+        }
+        false => assert_eq!(dialog["input"]["command"], command, "{waiting}"),
+    }
     daemon.cmd(&["confirm", "coder", "no"]).expect(0);
     daemon.wait_state("coder", "idle");
 }
