@@ -3,6 +3,7 @@
 
 pub mod hook;
 pub mod keys;
+pub mod plans;
 pub mod questions;
 pub mod reading;
 mod reserved;

@@ -53,6 +53,12 @@ vocabulary! {
         DO_YOU_WANT_TO: "Do you want to ", "2.0.42 to 2.1.325";
         /// The end of the paragraph above the choices of a plan.
         PROCEED: "Would you like to proceed?", "2.0.42 to 2.1.310";
+        /// Above the text of a plan.
+        PLAN_BEGINS: "Here is Claude's plan:", "2.0.42 to 2.1.310";
+        /// How the paragraph above the choices of a plan begins.
+        PLAN_READY: "Claude has written up a plan and is ready to execute.", "2.1.30 to 2.1.310";
+        /// In the dialog about a plan that has no text.
+        LEAVES_PLAN: "Claude wants to exit plan mode", "2.1.0 to 2.1.325";
         /// The title of the dialog for all other tools, which name themselves in the row below it.
         GENERIC_TITLE: "Tool use", "2.0.42 to 2.1.325";
         /// After the title if an agent has made the call.
@@ -142,6 +148,13 @@ vocabulary! {
         PLAN_TITLES: [
             "Ready to code?", "2.0.42 to 2.1.310";
             "Exit plan mode", "2.1.0 to 2.1.325";
+        ]
+        /// Below a plan if the gate has asked about it, around what the gate has said.
+        PLAN_ASKED: [
+            "Hook PreToolUse:ExitPlanMode requires confirmation for this tool:", NOWHERE;
+            "/hooks to update", NOWHERE;
+            "Permission rule ExitPlanMode requires confirmation for this tool.", NOWHERE;
+            "/permissions to update rules", "2.0.65 to 2.1.290";
         ]
         /// In the labels of a dialog about a command.
         OF_COMMANDS: [

@@ -5,8 +5,8 @@ mod fitting;
 mod kept;
 
 use super::waits::DIALOG_COMES;
-use crate::core::claude::questions;
 use crate::core::claude::reading::{Dialog, DialogKind};
+use crate::core::claude::{plans, questions};
 use crate::core::policy::{Ask, Decision, Verdict};
 use fitting::{Fit, fit};
 use serde::{Deserialize, Serialize};
@@ -21,9 +21,6 @@ const MAX_OPEN: usize = 64;
 
 /// The most calls whose end is awaited. Denied calls have no end, so old ones are dropped.
 const MAX_JUDGED: usize = 1024;
-
-/// The tools that show a plan, or offer to make one.
-const PLAN_TOOLS: [&str; 2] = ["ExitPlanMode", "EnterPlanMode"];
 
 /// The characters of a mark, without any that look alike.
 const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
@@ -87,7 +84,7 @@ impl OpenAsk {
 
     /// Whether Claude Code shows it to a person whatever the gate answered, and nobody has answered it yet.
     fn is_question(&self) -> bool {
-        let shown = self.tool == questions::TOOL || PLAN_TOOLS.contains(&self.tool.as_str());
+        let shown = self.tool == questions::TOOL || plans::TOOLS.contains(&self.tool.as_str());
         shown && !self.answered
     }
 
@@ -367,7 +364,7 @@ impl Calls {
             _ if self.missed_may_wait => None,
             DialogKind::Permission => Some(self.knows_permission(dialog, cwd)),
             DialogKind::Question => Some(self.knows_question(dialog)),
-            DialogKind::Plan => Some(self.knows_plan()),
+            DialogKind::Plan => Some(self.knows_plan(dialog)),
             DialogKind::Other => None,
         }
     }
@@ -402,12 +399,15 @@ impl Calls {
         }
     }
 
-    fn knows_plan(&self) -> Known {
-        match self
-            .open
-            .iter()
-            .any(|open| PLAN_TOOLS.contains(&open.tool.as_str()))
-        {
+    /// The hook has the plan with its whole text.
+    fn knows_plan(&self, dialog: &Dialog) -> Known {
+        let shown = |open: &OpenAsk| {
+            let mark = open.mark.as_deref().map(in_brackets).unwrap_or_default();
+            let reason = format!("missiond {mark}: {}", open.why);
+            open.input.is_null() || plans::is_shown_by(&open.input, &reason, dialog)
+        };
+        let is_plan = |open: &&OpenAsk| plans::TOOLS.contains(&open.tool.as_str());
+        match self.open.iter().filter(is_plan).any(shown) {
             true => Known::Waits,
             false => Known::Not,
         }

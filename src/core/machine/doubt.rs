@@ -166,12 +166,12 @@ impl Machine {
 
     /// Why the dialog on the screen can't be one that Claude Code has drawn.
     fn strange_dialog(&self) -> Option<String> {
-        let is_question = self.dialog()?.kind == DialogKind::Question;
-        let unknown = match is_question {
-            true => {
+        let unknown = match self.dialog()?.kind {
+            DialogKind::Question => {
                 "the screen shows another question than has come to the gate, or other options, or another order"
             }
-            false => "the dialog on the screen is not about a call that has come to the gate",
+            DialogKind::Plan => "the screen shows another plan than has come to the gate",
+            _ => "the dialog on the screen is not about a call that has come to the gate",
         };
         let by_gate = (self.gate_knows_dialog() == Some(Known::Not)).then(|| unknown.to_owned());
         by_gate.or_else(|| self.strange_options())

@@ -112,20 +112,30 @@ fn no_rule_answers_a_dialog_that_the_gate_does_not_know_or_that_may_hide_another
         input: json!({"command": "git push"}),
         id: Some("toolu_2".into()),
     };
-    for (calls, keys) in [
-        (vec![plan()], &["1"][..]),
-        (vec![], &[]),
-        (vec![push()], &[]),
-        (vec![plan(), push()], &[]),
+    let shows = |plan: &str| Dialog {
+        text: format!("Ready to code?\nHere is Claude's plan:\n{plan}\nWould you like to proceed?"),
+        ..of_kind(DialogKind::Plan)
+    };
+    for (calls, shown, keys) in [
+        (vec![plan()], "1. Look", &["1"][..]),
+        (vec![plan()], "1. Look away", &[]),
+        (vec![], "1. Look", &[]),
+        (vec![push()], "1. Look", &[]),
+        (vec![plan(), push()], "1. Look", &[]),
     ] {
         let mut bench = Bench::idle();
         bench.hear(8, HookWhat::SessionStart);
         for (token, call) in (10..).zip(calls) {
             bench.hear(token, call);
         }
-        bench.see(at(of_kind(DialogKind::Plan)));
+        bench.see(at(shows(shown)));
         bench.pass(Duration::from_secs(5));
-        assert_eq!(bench.keys, keys);
+        assert_eq!(bench.keys, keys, "{shown}");
+        let why = bench.machine.distrust().unwrap_or_default();
+        assert!(
+            shown != "1. Look away" || why.contains("another plan"),
+            "{why}"
+        );
     }
 }
 
