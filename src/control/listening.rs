@@ -97,6 +97,8 @@ impl Listening<'_> {
 
     /// How the slots stand. The position is taken first: what a snapshot may not show yet is told behind it.
     async fn snapshots(&mut self) -> Result<events::RecentEvents, OutboxGone> {
+        // What a snapshot shows already is not told again.
+        self.dispatcher.bus().settled().await;
         let Listener { position, events } = self.dispatcher.bus().listen();
         self.position = position;
         // Each status is taken when the listener has room for it: a listener that does not read costs one status,

@@ -290,6 +290,7 @@ pub async fn run<S: Serving>(
     }
     notifier.abort();
     health.abort();
+    bus.close().await;
     reaper.inspect(tokio::task::JoinHandle::abort);
     drop(ground);
     Ok(())

@@ -226,7 +226,9 @@ impl Supervisor {
     /// The events from now on.
     pub async fn events(&self) -> Result<BoxStream<'static, Heard>, RpcError> {
         if let Some(embedded) = &self.embedded {
-            let listener = embedded.daemon.bus().listen().events;
+            let bus = embedded.daemon.bus();
+            bus.settled().await;
+            let listener = bus.listen().events;
             return Ok(stream::unfold(listener, heard_next).boxed());
         }
         let params = EventsParams::default();

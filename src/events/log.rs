@@ -24,46 +24,37 @@ const DIGITS: usize = 20;
 #[derive(Debug)]
 pub(super) struct EventLog {
     file: LogFile,
-    last: u64,
-    /// The last number that was told, where it could not be written into the log: no number is given out twice. The
-    /// file has its size from the beginning, so that it can be written on a full disk.
-    position: File,
 }
 
+/// The last number that was told, where it could not be written into the log: no number is given out twice. The
+/// file has its size from the beginning, so that it can be written on a full disk.
+#[derive(Debug)]
+pub(super) struct Position(File);
+
 impl EventLog {
-    pub fn open(path: &Path) -> io::Result<EventLog> {
+    /// With its position, and the number of the last event of all daemons before.
+    pub fn open(path: &Path) -> io::Result<(EventLog, Position, u64)> {
         let position = open_position(&position_of(path))?;
         let last = match last_in(path)?.max(read_position(&position)) {
             0 => origin(),
             last => last,
         };
-        let log = EventLog {
-            file: LogFile::new(path, CAP),
-            last,
-            position,
-        };
-        log.keep_position(last)?;
-        Ok(log)
-    }
-
-    /// The number of the last event of all daemons before.
-    pub fn last(&self) -> u64 {
-        self.last
+        let position = Position(position);
+        position.keep(last)?;
+        let file = LogFile::new(path, CAP);
+        Ok((EventLog { file }, position, last))
     }
 
     /// Writes an event: it is with the kernel when this returns, and outlives this process.
-    pub fn append(&mut self, seq: u64, json: &str) -> io::Result<()> {
-        let written = self.file.append(&format!("{json}\n"));
-        self.last = seq;
-        if written.is_err() {
-            // Where this fails too, nothing more can be done; the failure of the log is reported.
-            let _ = self.keep_position(self.last);
-        }
-        written
+    pub fn append(&mut self, json: &str) -> io::Result<()> {
+        self.file.append(&format!("{json}\n"))
     }
+}
 
-    fn keep_position(&self, last: u64) -> io::Result<()> {
-        self.position
+impl Position {
+    /// All numbers up to this one count as used.
+    pub fn keep(&self, last: u64) -> io::Result<()> {
+        self.0
             .write_all_at(format!("{last:0DIGITS$}\n").as_bytes(), 0)
     }
 }

@@ -4,42 +4,47 @@
 //! before anybody is told of it and before it is in its slot's own log, so no position means two events, and a listener
 //! that was cut off asks for what came after its last position and gets each event once. To write is one call to the
 //! kernel, which keeps it whatever becomes of this process; nothing waits for the disk itself.
+//!
+//! Threads write both, since a disk may not answer at all. Then listeners are told all the same, as soon as the file of the
+//! position says that the numbers are used: a daemon that comes after one that was killed tells of a gap, and gives no
+//! number twice.
 
 mod log;
 mod recent;
+mod writing;
 
 pub use log::{EventReplay, gap};
 pub use recent::{Missed, RecentEvents, SharedEvent};
+pub use writing::{EventFile, FileNews};
 
 use crate::core::model::{Event, EventKind};
 use crate::core::timeline::Tally;
 use chrono::Utc;
-use log::EventLog;
 use recent::Recent;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
+use writing::{EventWriter, Unwritten};
 
-/// Numbers events, writes them down, and passes them on.
+/// Numbers events, has them written down, and passes them on.
 #[derive(Debug, Clone)]
 pub struct Bus {
     ledger: Arc<Mutex<Ledger>>,
     /// The position of the last event that listeners can take.
     told: watch::Sender<u64>,
-    /// The event log, for those who come back; `None` where nothing is kept.
-    path: Option<Arc<Path>>,
+    /// What writes the event log, for those who come back; `None` where nothing is kept.
+    writer: Option<EventWriter>,
 }
 
-/// The lock makes number, order and log agree.
+/// The lock makes number, order and log agree. Nobody holds it while a file is written.
 #[derive(Debug, Default)]
 struct Ledger {
     last: u64,
-    /// `None` where nothing is kept.
-    log: Option<EventLog>,
-    /// The log could not be written the last time, which was told.
-    failed: bool,
+    /// The last event that listeners can take.
+    visible: u64,
     recent: Recent,
+    unwritten: Unwritten,
     /// What was told since this process began, counted.
     tally: Tally,
 }
@@ -57,7 +62,7 @@ impl Default for Bus {
         Bus {
             ledger: Arc::default(),
             told: watch::Sender::new(0),
-            path: None,
+            writer: None,
         }
     }
 }
@@ -65,33 +70,63 @@ impl Default for Bus {
 impl Bus {
     /// A bus that goes on with the event log at `path`.
     pub fn open(path: &Path) -> io::Result<Bus> {
-        let log = EventLog::open(path)?;
+        let (writer, last) = EventWriter::open(path)?;
         let ledger = Ledger {
-            last: log.last(),
-            log: Some(log),
+            last,
+            visible: last,
             ..Ledger::default()
         };
         Ok(Bus {
             ledger: Arc::new(Mutex::new(ledger)),
-            path: Some(path.into()),
-            ..Bus::default()
+            told: watch::Sender::new(last),
+            writer: Some(writer),
         })
     }
 
-    pub fn publish(&self, slot: Option<&str>, what: EventKind) -> Event {
+    /// Returns its position.
+    pub fn publish(&self, slot: Option<&str>, what: EventKind) -> u64 {
+        self.publish_to(slot, what, None)
+    }
+
+    /// The same, and the event is in this file too.
+    pub fn publish_to(
+        &self,
+        slot: Option<&str>,
+        what: EventKind,
+        file: Option<Arc<dyn EventFile>>,
+    ) -> u64 {
         let mut ledger = self.ledger();
-        let told = Arc::new(ledger.next(slot, what));
-        ledger.tally.take(&told.event);
-        let news = ledger.write(&told);
-        ledger.recent.push(told.clone());
-        if let Some(text) = news {
-            tracing::warn!("{text}");
-            let warning = Arc::new(ledger.next(None, EventKind::Warning { text }));
-            ledger.write(&warning);
-            ledger.recent.push(warning);
+        let event = ledger.next(slot, what);
+        let seq = event.event.seq;
+        match &self.writer {
+            Some(writer) => writer.write(self, &mut ledger, event, file),
+            None => self.show(&mut ledger, seq),
         }
-        self.told.send_replace(ledger.last);
-        told.event.clone()
+        seq
+    }
+
+    /// Returns when all that was published until now is in the files, or if the disk does not answer.
+    pub async fn settled(&self) {
+        if let Some(writer) = &self.writer {
+            writer.settled().await;
+        }
+    }
+
+    /// Whether all that was published is in the files.
+    pub fn is_settled(&self) -> bool {
+        self.writer.as_ref().is_none_or(EventWriter::is_settled)
+    }
+
+    /// The same at the end of the daemon: it waits for as long as the disk answers.
+    pub async fn close(&self) {
+        while !self.is_settled() && self.hanging().is_none() {
+            self.settled().await;
+        }
+    }
+
+    /// What does not answer at present, in words. Listeners are told what has happened meanwhile.
+    pub fn hanging(&self) -> Option<String> {
+        self.writer.as_ref()?.hanging(self)
     }
 
     /// What was told since this process began, counted.
@@ -101,16 +136,25 @@ impl Bus {
 
     /// Hears everything behind the position that it has: nothing is between the two.
     pub fn listen(&self) -> Listener {
-        let ledger = self.ledger();
+        let position = self.ledger().visible;
         Listener {
-            position: ledger.last,
-            events: RecentEvents::new(self.ledger.clone(), ledger.last, self.told.subscribe()),
+            position,
+            events: RecentEvents::new(self.ledger.clone(), position, self.told.subscribe()),
         }
     }
 
     /// What is kept of the events behind `after`, up to `until`. It reads files: not for a task that must not wait.
     pub fn replay(&self, after: u64, until: u64) -> EventReplay {
-        EventReplay::new(self.path.clone(), after, until)
+        let path = self.writer.as_ref().map(EventWriter::path);
+        EventReplay::new(path, after, until)
+    }
+
+    /// Listeners can take the events up to this one.
+    fn show(&self, ledger: &mut Ledger, seq: u64) {
+        if seq > ledger.visible {
+            ledger.visible = seq;
+            self.told.send_replace(seq);
+        }
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
@@ -119,28 +163,17 @@ impl Bus {
 }
 
 impl Ledger {
-    fn next(&mut self, slot: Option<&str>, what: EventKind) -> SharedEvent {
+    fn next(&mut self, slot: Option<&str>, what: EventKind) -> Arc<SharedEvent> {
         self.last += 1;
-        SharedEvent::new(Event {
+        let event = Arc::new(SharedEvent::new(Event {
             seq: self.last,
             time: Utc::now(),
             slot: slot.map(str::to_owned),
             what,
-        })
-    }
-
-    /// Writes an event down; what a person should know of that, when it changes. An event that can't be written is
-    /// told all the same: whoever watches must not be kept in the dark by a full disk.
-    fn write(&mut self, told: &SharedEvent) -> Option<String> {
-        let written = self.log.as_mut()?.append(told.event.seq, told.json());
-        let failed_before = std::mem::replace(&mut self.failed, written.is_err());
-        match written {
-            Err(error) if !failed_before => Some(format!(
-                "the event log can't be written ({error}): what is told from now on can't be asked for again"
-            )),
-            Ok(()) if failed_before => Some("the event log is written again".to_owned()),
-            _ => None,
-        }
+        }));
+        self.tally.take(&event.event);
+        self.recent.push(event.clone());
+        event
     }
 }
 

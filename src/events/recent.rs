@@ -50,7 +50,7 @@ impl SharedEvent {
     }
 
     /// About twice the line: the text is there and in the event.
-    fn cost(&self) -> usize {
+    pub(super) fn cost(&self) -> usize {
         2 * self.line.len() + size_of::<Event>()
     }
 }
@@ -123,6 +123,9 @@ impl RecentEvents {
     /// The next event, if it has happened.
     pub fn take(&mut self) -> Option<Result<Arc<SharedEvent>, Missed>> {
         let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.position >= ledger.visible {
+            return None;
+        }
         let next = ledger.recent.behind(self.position).transpose()?;
         self.position = match &next {
             Ok(told) => told.event.seq,

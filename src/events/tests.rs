@@ -1,6 +1,7 @@
 use super::*;
 use serde_json::Value;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 fn place() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
@@ -8,9 +9,16 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
+/// Tells it, and returns its position once it is written.
 fn say(bus: &Bus, text: &str) -> u64 {
     let text = text.to_owned();
-    bus.publish(Some("a"), EventKind::Message { text }).seq
+    let seq = bus.publish(Some("a"), EventKind::Message { text });
+    let begun = Instant::now();
+    while told(bus) < seq || !bus.is_settled() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it is not told");
+        std::thread::yield_now();
+    }
+    seq
 }
 
 fn told(bus: &Bus) -> u64 {
@@ -55,7 +63,7 @@ fn nobody_is_told_before_it_is_written() {
         let heard = listener.events.take().unwrap().unwrap().event.clone();
         assert_eq!(heard.seq, listener.position + n);
         // The file has it at this moment, for whoever reads it after a kill.
-        assert_eq!(EventLog::open(&path).unwrap().last(), heard.seq);
+        assert_eq!(log::EventLog::open(&path).unwrap().2, heard.seq);
     }
 }
 
@@ -191,4 +199,99 @@ fn a_line_that_waits_for_its_reader_takes_no_more_memory_than_its_length() {
     drop((bus, events));
     let line = Vec::from(line);
     assert_eq!(line.capacity(), line.len());
+}
+
+/// Waits as the look at the daemon's health does, which is what notices a disk that hangs.
+fn until_shown(bus: &Bus, seq: u64) {
+    let begun = Instant::now();
+    while told(bus) < seq {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it is not told");
+        bus.hanging();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn tell(bus: &Bus, text: &str) -> u64 {
+    let text = text.to_owned();
+    bus.publish(Some("a"), EventKind::Message { text })
+}
+
+fn until_settled(bus: &Bus) {
+    let begun = Instant::now();
+    while !bus.is_settled() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it hangs");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn while_the_disk_hangs_listeners_hear_and_no_number_comes_again() {
+    let (_dir, path) = place();
+    let bus = Bus::open(&path).unwrap();
+    let written = say(&bus, "written");
+    let hung = bus.writer.as_ref().unwrap().hang();
+    let mut listener = bus.listen();
+    let lost = tell(&bus, "told all the same");
+    assert!(listener.events.take().is_none(), "it is not written yet");
+    until_shown(&bus, lost);
+    assert_eq!(listener.events.take().unwrap().unwrap().event.seq, lost);
+    assert!(bus.hanging().unwrap().contains("does not answer"));
+
+    // A daemon that comes now, after a kill of this one, gives none of these numbers again.
+    let next = Bus::open(&path).unwrap();
+    let later = say(&next, "later");
+    assert!(later > lost, "{later} after {lost}");
+    assert_eq!(gaps(next.replay(written, later)), [(written, later)]);
+    drop(hung);
+    until_settled(&bus);
+}
+
+#[test]
+fn what_was_told_while_the_disk_hung_is_written_when_it_answers() {
+    let (_dir, path) = place();
+    let bus = Bus::open(&path).unwrap();
+    let first = say(&bus, "written");
+    let hung = bus.writer.as_ref().unwrap().hang();
+    let numbers: Vec<_> = (0..10).map(|_| tell(&bus, "x")).collect();
+    let last = *numbers.last().unwrap();
+    until_shown(&bus, last);
+    drop(hung);
+    until_settled(&bus);
+    assert_eq!(bus.hanging(), None);
+    let all = seqs(bus.replay(first, last));
+    assert_eq!(all, (first + 1..=last).collect::<Vec<_>>());
+    // Nothing is left of the numbers that were marked as used.
+    let next = Bus::open(&path).unwrap();
+    assert_eq!(say(&next, "y"), last + 1);
+}
+
+#[test]
+fn what_does_not_fit_while_the_disk_hangs_is_counted_and_told() {
+    let (_dir, path) = place();
+    let bus = Bus::open(&path).unwrap();
+    let first = say(&bus, "written");
+    let hung = bus.writer.as_ref().unwrap().hang();
+    let long = "x".repeat(1 << 20);
+    let numbers: Vec<_> = (0..20).map(|_| tell(&bus, &long)).collect();
+    let last = *numbers.last().unwrap();
+    until_shown(&bus, last);
+    let health = bus.hanging().unwrap();
+    assert!(
+        health.contains(" entries of the log are missing"),
+        "{health}"
+    );
+    drop(hung);
+    until_settled(&bus);
+    let until = told(&bus);
+    let all: Vec<Value> = bus.replay(first, until).collect();
+    let kept = all
+        .iter()
+        .filter(|event| event["event"] == "message")
+        .count() as u64;
+    let missing = last - first - kept;
+    assert!(missing > 0 && kept > 0, "{kept} of {}", last - first);
+    let told = all.last().unwrap()["text"].as_str().unwrap();
+    let said = format!("{missing} entries of the log are missing");
+    assert!(told.contains(&said), "{told}");
+    assert_eq!(gaps(bus.replay(first, until)).len(), 1);
 }

@@ -22,3 +22,4 @@ pub mod tcp_peer;
 pub mod trusted_file;
 pub mod usage;
 pub mod worktree;
+pub mod write_queue;

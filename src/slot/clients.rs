@@ -3,6 +3,7 @@
 use super::handle::Answer;
 use crate::core::machine::{Reply, Token};
 use crate::core::model::{HistoryAnswer, RpcError};
+use crate::events::Bus;
 use std::collections::HashMap;
 
 /// Clients that may wait for the end of a turn; further ones get the conversation as it is.
@@ -13,12 +14,20 @@ pub(super) type Reader = (Option<usize>, Answer<HistoryAnswer>);
 
 #[derive(Debug, Default)]
 pub(super) struct Clients {
+    bus: Bus,
     replies: HashMap<Token, Answer<Reply>>,
     /// They asked for the conversation when its last answer was not in it yet.
     readers: Vec<Reader>,
 }
 
 impl Clients {
+    pub fn new(bus: Bus) -> Clients {
+        Clients {
+            bus,
+            ..Clients::default()
+        }
+    }
+
     pub fn wait(&mut self, token: Token, reply: Answer<Reply>) {
         self.replies.insert(token, reply);
     }
@@ -32,11 +41,21 @@ impl Clients {
         self.replies.remove(&token);
     }
 
+    /// What has been told until now is in the logs when the answer is given, unless the disk does not answer.
     pub fn reply(&mut self, token: Token, reply: Result<Reply, RpcError>) {
-        if let Some(waiting) = self.replies.remove(&token) {
-            // A client that went away needs no answer.
+        let Some(waiting) = self.replies.remove(&token) else {
+            return;
+        };
+        // A client that went away needs no answer.
+        if self.bus.is_settled() {
             let _ = waiting.send(reply);
+            return;
         }
+        let bus = self.bus.clone();
+        tokio::spawn(async move {
+            bus.settled().await;
+            let _ = waiting.send(reply);
+        });
     }
 
     /// Has a reader wait for the end of the turn. Returns it if too many wait already.

@@ -1,18 +1,21 @@
 //! A slot's own files: `<slot>.log` for people, `<slot>.events.jsonl` for programs. A failure to write is told
 //! once, its end is told too, and neither stops the slot.
 
+mod lines;
+
+pub use lines::{log_lines, log_summary};
+
 use crate::core::claude::reading::State;
-use crate::core::machine::about;
-use crate::core::model::{Event, EventKind, NO_ANSWER};
-use crate::core::policy::{Decision, RuleRef};
+use crate::core::model::{Event, EventKind};
 use crate::core::settings::Supervision;
-use crate::core::text::secrets;
+use crate::events::{EventFile, FileNews, SharedEvent};
 use crate::os::files;
 use crate::os::log_file::{Cap, LogFile};
-use chrono::{DateTime, Local, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Where a slot's files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,13 +40,29 @@ impl SlotPaths {
     }
 }
 
+/// What a slot knows of its files. Another thread writes them.
 #[derive(Debug)]
 pub struct Journal {
+    files: Arc<JournalFiles>,
+    told: Told,
+}
+
+#[derive(Debug)]
+pub struct JournalFiles {
+    shown: PathBuf,
+    /// Whoever holds this may hang.
+    open: Mutex<OpenFiles>,
+    cap: Mutex<Cap>,
+    /// Events that did not fit into the queue of the thread.
+    missing: AtomicU64,
+}
+
+#[derive(Debug)]
+struct OpenFiles {
     log: LogFile,
     events: LogFile,
     /// Events that could not be written since writing began to fail.
     lost: Option<u64>,
-    told: Told,
 }
 
 /// What whoever follows the events believes.
@@ -53,16 +72,6 @@ struct Told {
     runs: bool,
     /// The dialog that is up.
     dialog: Option<String>,
-}
-
-/// What a person should know of the journal itself.
-#[derive(Debug)]
-pub enum JournalNews {
-    Failing(io::Error),
-    /// It is written again, and this many events are missing from it.
-    Recovered {
-        lost: u64,
-    },
 }
 
 /// How much is kept of a slot's logs.
@@ -76,12 +85,26 @@ pub(super) fn cap_of(supervision: &Supervision) -> Cap {
 impl Journal {
     /// `cap` holds for each of the two files.
     pub fn new(paths: &SlotPaths, cap: Cap) -> Journal {
-        Journal {
+        let open = OpenFiles {
             log: LogFile::new(&paths.log, cap),
             events: LogFile::new(&paths.events, cap),
             lost: None,
+        };
+        let files = JournalFiles {
+            shown: paths.log.clone(),
+            open: Mutex::new(open),
+            cap: Mutex::new(cap),
+            missing: AtomicU64::new(0),
+        };
+        Journal {
+            files: Arc::new(files),
             told: Told::by(paths),
         }
+    }
+
+    /// What the thread writes to.
+    pub fn files(&self) -> Arc<JournalFiles> {
+        self.files.clone()
     }
 
     /// Whether no end was told of the last program that was told of.
@@ -101,41 +124,66 @@ impl Journal {
     }
 
     pub fn set_cap(&mut self, cap: Cap) {
-        self.log.set_cap(cap);
-        self.events.set_cap(cap);
+        *locked(&self.files.cap) = cap;
     }
 
+    /// This is told.
+    pub fn follow(&mut self, what: &EventKind) {
+        self.told.follow(what);
+    }
+}
+
+impl EventFile for JournalFiles {
     /// Writes the event to both files. There is news when writing begins to fail and when it works again.
-    pub fn note(&mut self, event: &Event) -> Option<JournalNews> {
-        self.told.follow(&event.what);
-        match (self.write(event), self.lost) {
-            (Ok(()), None) => None,
-            (Ok(()), Some(lost)) => {
-                self.lost = None;
-                Some(JournalNews::Recovered { lost })
+    fn write(&self, event: &SharedEvent) -> Option<FileNews> {
+        let cap = *locked(&self.cap);
+        let mut open = locked(&self.open);
+        open.log.set_cap(cap);
+        open.events.set_cap(cap);
+        let written = open.append(event);
+        let missing = self.missing.swap(0, Ordering::Relaxed);
+        let lost = open.lost.unwrap_or(0) + missing + u64::from(written.is_err());
+        let lost = (lost > 0).then_some(lost);
+        let lost_before = std::mem::replace(&mut open.lost, lost);
+        match written {
+            Ok(()) => {
+                open.lost = None;
+                let lost = lost?;
+                Some(FileNews {
+                    text: format!("the log goes on; {lost} events are missing from it"),
+                    is_over: true,
+                })
             }
-            (Err(_), Some(lost)) => {
-                self.lost = Some(lost + 1);
-                None
-            }
-            (Err(error), None) => {
-                self.lost = Some(1);
-                Some(JournalNews::Failing(error))
-            }
+            Err(error) if lost_before.is_none() => Some(FileNews {
+                text: format!(
+                    "the log can't be written ({}): {error}",
+                    self.shown.display()
+                ),
+                is_over: false,
+            }),
+            Err(_) => None,
         }
     }
 
-    fn write(&mut self, event: &Event) -> io::Result<()> {
-        let json = serde_json::to_value(event).map_err(io::Error::other)?;
-        let mut line = secrets::mask_json(&json).to_string();
-        line.push('\n');
-        self.events.append(&line)?;
-        match event.what {
+    fn miss(&self) {
+        self.missing.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl OpenFiles {
+    fn append(&mut self, shared: &SharedEvent) -> io::Result<()> {
+        self.events.append(&format!("{}\n", shared.json()))?;
+        match shared.event.what {
             // The answer is logged when it is whole; what it has cost is for programs.
             EventKind::Text { .. } | EventKind::Cost { .. } => Ok(()),
-            _ => self.log.append(&log_lines(event)),
+            _ => self.log.append(&log_lines(&shared.event)),
         }
     }
+}
+
+/// For a lock of which nobody panics halfway through a change.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Told {
@@ -193,249 +241,20 @@ fn read_tail(file: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The event for a person: a timestamp and a line; what has more lines is indented below it.
-pub fn log_lines(event: &Event) -> String {
-    let time: DateTime<Local> = event.time.into();
-    let stamp = time.to_rfc3339_opts(SecondsFormat::Millis, false);
-    let (word, text) = words(&event.what);
-    let text = secrets::mask(&plain(&text));
-    let mut lines = text.trim_end().lines();
-    let mut out = format!("{stamp}  {word:<9} {}", lines.next().unwrap_or_default());
-    out.truncate(out.trim_end().len());
-    out.push('\n');
-    for line in lines {
-        out.push_str(format!("{:width$}{line}", "", width = INDENT).trim_end());
-        out.push('\n');
-    }
-    out
-}
-
-/// What happened, and where, in one line for a person who looks on.
-pub fn log_summary(event: &Event) -> String {
-    let (word, text) = words(&event.what);
-    let text = secrets::mask(&plain(&text));
-    let first = text.lines().next().unwrap_or_default();
-    let time: DateTime<Local> = event.time.into();
-    let slot = event.slot.as_deref().unwrap_or("daemon");
-    format!("{} {slot}: {word} {first}", time.format("%H:%M:%S"))
-}
-
-/// The width of a timestamp and a word, so that further lines stand under the first.
-const INDENT: usize = 41;
-
-/// No control characters: a log is read on terminals.
-fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c.is_control() && c != '\n' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
-}
-
-fn words(what: &EventKind) -> (&'static str, String) {
-    match what {
-        EventKind::Snapshot { status } => ("snapshot", status.state.name().to_owned()),
-        EventKind::Spawned {
-            pid,
-            session_id,
-            resumed,
-        } => ("started", spawned(*pid, session_id.as_deref(), *resumed)),
-        EventKind::Adopted { pid } => ("adopted", format!("pid {pid}, of an earlier daemon")),
-        EventKind::State { from, to } => ("state", format!("{} -> {}", from.name(), to.name())),
-        EventKind::Dialog { dialog } => ("dialog", dialog_text(dialog)),
-        EventKind::DialogGone { id } => ("dialog", format!("{id} is gone")),
-        EventKind::Message { text } => ("message", text.clone()),
-        EventKind::Text { text, .. } => ("text", text.clone()),
-        EventKind::Answer { text, duration_ms } => ("answer", answered(text, *duration_ms)),
-        EventKind::Verdict { .. } => ("verdict", verdict(what)),
-        EventKind::Ran { .. } => ("ran", ran(what)),
-        EventKind::Key { key, reason } => ("key", format!("{key} — {reason}")),
-        EventKind::Failed { text } => ("no answer", text.clone()),
-        EventKind::Attached { .. } => ("attached", attached(what)),
-        EventKind::Detached { uid } => ("detached", format!("uid {uid}")),
-        EventKind::Typing { uid } => ("keyboard", typing(*uid)),
-        EventKind::TypingOver => ("keyboard", "free again".to_owned()),
-        EventKind::Interrupted => ("interrupt", "the turn was stopped".to_owned()),
-        EventKind::Exit {
-            cause, ended_at, ..
-        } => ("exit", exit(cause, *ended_at)),
-        EventKind::Data { text, .. } => ("data", text.clone()),
-        EventKind::Closed { why } => ("closed", why.clone()),
-        EventKind::BufferOverflow { kept } => {
-            ("overflow", format!("the last {kept} bytes are kept"))
-        }
-        EventKind::Restart { attempt, delay_ms } => ("restart", restarts(*attempt, *delay_ms)),
-        EventKind::Stopped { by } => ("stopped", stopped(by)),
-        EventKind::Trouble { cause, text } => ("TROUBLE", format!("{cause}: {text}")),
-        EventKind::Cost { dollars, total } => ("cost", cost(*dollars, *total)),
-        EventKind::Mode { mode } => ("mode", format!("{mode} again")),
-        EventKind::GaveUp { reason } => ("gave up", reason.clone()),
-        EventKind::Session { session_id } => ("session", session_id.clone()),
-        EventKind::Task { id, state, .. } => ("task", format!("{id} is {}", state.name())),
-        EventKind::Config { ok, text } => (if *ok { "config" } else { "BAD CONF" }, text.clone()),
-        EventKind::Doubtful { why } => ("DOUBTFUL", why.clone()),
-        EventKind::DoubtGone => ("doubt", "the witnesses agree again".to_owned()),
-        EventKind::Gap { after, first } => ("GAP", format!("between {after} and {first}")),
-        EventKind::Warning { text } => ("WARNING", text.clone()),
-    }
-}
-
-fn cost(dollars: f64, total: f64) -> String {
-    format!("${dollars:.2}, ${total:.2} since its start")
-}
-
-fn verdict(what: &EventKind) -> String {
-    let EventKind::Verdict {
-        tool,
-        target,
-        verdict,
-        rule,
-        why,
-        by,
-        answer,
-        agent,
-        ..
-    } = what
-    else {
-        return String::new();
-    };
-    let (word, by) = decided(*verdict, by, answer.as_deref());
-    let end = grounds(rule.as_ref(), by, agent.as_deref());
-    format!("{word} {tool}: {target} — {why}{end}")
-}
-
-fn ran(what: &EventKind) -> String {
-    let EventKind::Ran {
-        tool,
-        target,
-        error,
-        ..
-    } = what
-    else {
-        return String::new();
-    };
-    let call = match target.as_str() {
-        "" => tool.clone(),
-        target => format!("{tool}: {target}"),
-    };
-    match error {
-        Some(error) => format!("{call} — failed: {error}"),
-        None => call,
-    }
-}
-
-fn stopped(by: &str) -> String {
-    match by {
-        "removal" => "since it is no longer in the config".to_owned(),
-        by => format!("by a {by}"),
-    }
-}
-
-/// What was decided, and by whom. What was left to Claude Code was decided by nobody here, unless the rules allow it: then
-/// Claude Code checks it too.
-fn decided<'a>(
-    verdict: Decision,
-    by: &'a str,
-    answer: Option<&str>,
-) -> (&'static str, Option<&'a str>) {
-    match answer {
-        Some(NO_ANSWER) if verdict != Decision::Allow => (NO_ANSWER, None),
-        _ => (verdict.word(), Some(by)),
-    }
-}
-
-/// The rule and where it stands, who decided, and for whom.
-fn grounds(rule: Option<&RuleRef>, by: Option<&str>, agent: Option<&str>) -> String {
-    let place = |rule: &RuleRef| format!(" [{} {}:{}]", rule.text, rule.file.display(), rule.line);
-    let by = by.map(|by| format!("by {by}"));
-    let agent = agent.map(|agent| format!("for agent {agent}"));
-    let who: Vec<String> = by.into_iter().chain(agent).collect();
-    let place = rule.map(place).unwrap_or_default();
-    match who.is_empty() {
-        true => place,
-        false => format!("{place} ({})", who.join(", ")),
-    }
-}
-
-fn answered(text: &str, duration_ms: u64) -> String {
-    format!("({}) {text}", seconds(duration_ms))
-}
-
-fn restarts(attempt: u32, delay_ms: u64) -> String {
-    format!("number {attempt} in {}", seconds(delay_ms))
-}
-
-fn attached(what: &EventKind) -> String {
-    let EventKind::Attached {
-        uid,
-        read_only,
-        cols,
-        rows,
-    } = what
-    else {
-        return String::new();
-    };
-    let how = if *read_only { ", read-only" } else { "" };
-    format!("uid {uid}, {cols}x{rows}{how}")
-}
-
-fn typing(uid: u32) -> String {
-    format!("uid {uid} types: answers by rule and messages wait")
-}
-
-fn spawned(pid: u32, session: Option<&str>, resumed: bool) -> String {
-    let how = if resumed { "resumed" } else { "new" };
-    match session {
-        Some(session) => format!("pid {pid}, {how} session {session}"),
-        None => format!("pid {pid}"),
-    }
-}
-
-fn dialog_text(dialog: &crate::core::claude::reading::Dialog) -> String {
-    let labels: Vec<&str> = dialog
-        .options
-        .iter()
-        .map(|choice| choice.label.as_str())
-        .collect();
-    let cut = if dialog.complete {
-        ""
-    } else {
-        " (not whole on the screen)"
-    };
-    format!(
-        "{}{cut} [{}]\n{}",
-        about(dialog),
-        dialog.id,
-        labels.join(" | ")
-    )
-}
-
-fn exit(cause: &str, ended_at: Option<DateTime<Utc>>) -> String {
-    match ended_at {
-        Some(at) => {
-            let at = DateTime::<Local>::from(at).to_rfc3339_opts(SecondsFormat::Secs, false);
-            format!("{cause} (at {at}, while no daemon ran)")
-        }
-        None => cause.to_owned(),
-    }
-}
-
-fn seconds(ms: u64) -> String {
-    let whole = Duration::from_secs(ms / 1000);
-    match whole.as_secs() {
-        0..60 => format!("{:.1}s", ms as f64 / 1000.0),
-        _ => humantime::format_duration(whole).to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::lines::INDENT;
     use super::*;
+    use crate::core::policy::Decision;
     use crate::core::settings::Supervision;
+
+    fn note(journal: &mut Journal, what: EventKind) {
+        journal.follow(&what);
+        let written = journal
+            .files()
+            .write(&SharedEvent::new(Event::sample(what)));
+        assert!(written.is_none(), "{written:?}");
+    }
 
     #[test]
     fn a_log_line_has_a_stamp_a_word_and_the_text() {
@@ -476,13 +295,13 @@ mod tests {
             (message("three"), open("three")),
         ] {
             let shown = format!("{what:?}");
-            assert!(journal.note(&Event::sample(what)).is_none());
+            note(&mut journal, what);
             let found = unanswered(&paths).map(|(_, text)| text);
             assert_eq!(found, expected, "{shown}");
         }
         // The end of a line that is longer than what is read, and one that is cut off, are no events.
         let long = text(&"x".repeat(2 * MAX_TAIL as usize));
-        assert!(journal.note(&Event::sample(long)).is_none());
+        note(&mut journal, long);
         assert_eq!(unanswered(&paths), None);
     }
 
@@ -527,11 +346,7 @@ mod tests {
         let paths = SlotPaths::new(dir.path(), "a");
         let mut journal = Journal::new(&paths, cap_of(&Supervision::default()));
         let text = "use sk-ant-api03-abcdefghijkl".to_owned();
-        assert!(
-            journal
-                .note(&Event::sample(EventKind::Message { text }))
-                .is_none()
-        );
+        note(&mut journal, EventKind::Message { text });
         for path in [&paths.log, &paths.events] {
             let written = std::fs::read_to_string(path).unwrap();
             assert!(
@@ -566,7 +381,7 @@ mod tests {
             cause: String::new(),
             ended_at: None,
         };
-        let note = |what: EventKind| assert!(journal().note(&Event::sample(what)).is_none());
+        let note = |what: EventKind| note(&mut journal(), what);
         let gone = |what: EventKind| journal().gone_before(&what);
         assert!(!journal().tells_of_a_program());
         note(EventKind::Adopted { pid: 7 });

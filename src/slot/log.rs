@@ -1,7 +1,7 @@
 //! What a slot says for the record: events go to everybody who listens and to its journal, entries to the audit.
 
 use super::context::SlotContext;
-use super::journal::{Journal, JournalNews, SlotPaths, cap_of};
+use super::journal::{Journal, SlotPaths, cap_of};
 use crate::audit::{Audit, Record};
 use crate::core::model::{EventKind, Fault, RpcError};
 use crate::core::settings::{SlotConfig, Supervision};
@@ -50,20 +50,9 @@ impl SlotLog {
         if let Some(id) = self.journal.gone_before(&what) {
             self.tell(EventKind::DialogGone { id });
         }
-        let event = self.bus.publish(Some(&self.slot), what);
-        match self.journal.note(&event) {
-            None => {}
-            Some(JournalNews::Failing(error)) => {
-                let log = self.paths.log.display();
-                let text = format!("the log can't be written ({log}): {error}");
-                tracing::error!(slot = %self.slot, "{text}");
-                self.bus
-                    .publish(Some(&self.slot), EventKind::Warning { text });
-            }
-            Some(JournalNews::Recovered { lost }) => self.warn(&format!(
-                "the log goes on; {lost} events are missing from it"
-            )),
-        }
+        self.journal.follow(&what);
+        let files = self.journal.files();
+        self.bus.publish_to(Some(&self.slot), what, Some(files));
     }
 
     fn warn(&mut self, text: &str) {
@@ -137,6 +126,7 @@ mod tests {
         for written in [refused(), refused(), Ok(1), Ok(2)] {
             log.tell_audit(&written);
         }
+        log.bus.settled().await;
         let text = std::fs::read_to_string(&log.paths().log).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");

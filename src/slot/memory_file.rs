@@ -4,6 +4,7 @@
 use super::memory::{KeptDraft, Memory};
 use crate::core::machine::{DesiredState, OwnText, Past, Reply, Token};
 use crate::core::model::{Fault, RpcError};
+use crate::events::Bus;
 use crate::os::blocking::Worker;
 use chrono::{DateTime, TimeDelta, Utc};
 use std::io;
@@ -21,6 +22,9 @@ pub(super) struct MemoryFile {
     memory: Memory,
     path: PathBuf,
     worker: Worker,
+    disk: Worker,
+    /// What is told before a change is in the logs before the change is on the disk.
+    bus: Bus,
     /// The write that is under way, and the last change that it has.
     saving: Option<(u64, JoinHandle<io::Result<()>>)>,
     /// Changes are counted.
@@ -62,10 +66,14 @@ impl Deref for MemoryFile {
 
 impl MemoryFile {
     /// What an earlier daemon has left, and what was wrong with it.
-    pub fn open(path: &Path) -> (MemoryFile, Option<String>) {
+    pub fn open(path: &Path, bus: Bus) -> (MemoryFile, Option<String>) {
         let (memory, fault) = Memory::load(path);
         let worker = Worker::new(LIMIT);
-        (MemoryFile::new(memory, path, worker), fault)
+        let file = MemoryFile {
+            bus,
+            ..MemoryFile::new(memory, path, worker)
+        };
+        (file, fault)
     }
 
     fn new(memory: Memory, path: &Path, worker: Worker) -> MemoryFile {
@@ -73,12 +81,19 @@ impl MemoryFile {
             memory,
             path: path.to_owned(),
             worker,
+            disk: Worker::new(LIMIT),
+            bus: Bus::default(),
             saving: None,
             changes: 0,
             fault: None,
             waiting: Vec::new(),
             ends_in_order: false,
         }
+    }
+
+    /// Work on other files of the slot in the state directory. It does not wait for a disk that does not answer.
+    pub fn disk(&self) -> &Worker {
+        &self.disk
     }
 
     /// Changes the memory and has it written.
@@ -112,8 +127,11 @@ impl MemoryFile {
 
     fn begin(&mut self) {
         let (memory, path) = (self.memory.clone(), self.path.clone());
-        let writing = self.worker.run(move || memory.save(&path));
-        let writing = tokio::spawn(async move { writing.await.flatten() });
+        let (worker, bus) = (self.worker.clone(), self.bus.clone());
+        let writing = tokio::spawn(async move {
+            bus.settled().await;
+            worker.run(move || memory.save(&path)).await.flatten()
+        });
         self.saving = Some((self.changes, writing));
     }
 
@@ -268,7 +286,7 @@ mod tests {
     async fn what_was_changed_is_on_the_disk_when_its_answer_is_given() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
-        let (mut file, _) = MemoryFile::open(&path);
+        let (mut file, _) = MemoryFile::open(&path, Bus::default());
         assert!(
             file.hold(1, Reply::Done).is_some(),
             "nothing is to be saved"
@@ -289,7 +307,7 @@ mod tests {
     async fn a_disk_that_fails_is_told_once_and_so_is_its_recovery() {
         let dir = tempfile::tempdir().unwrap();
         let (path, away) = (dir.path().join("d/a.json"), dir.path().join("d"));
-        let (mut file, _) = MemoryFile::open(&path);
+        let (mut file, _) = MemoryFile::open(&path, Bus::default());
         for is_first in [true, false] {
             file.save();
             assert!(file.hold(7, Reply::Done).is_none());
@@ -335,7 +353,7 @@ mod tests {
     #[tokio::test]
     async fn a_course_that_is_known_is_not_written_again() {
         let dir = tempfile::tempdir().unwrap();
-        let (mut file, _) = MemoryFile::open(&dir.path().join("a.json"));
+        let (mut file, _) = MemoryFile::open(&dir.path().join("a.json"), Bus::default());
         let course = |typed: &str| Course {
             past: Past::default(),
             standing: Some(DesiredState::Wanted),

@@ -45,7 +45,8 @@ impl<K: ProgramKind> Slot<K> {
         rules: Arc<dyn SlotRules>,
     ) -> (Slot<K>, Option<String>) {
         let log = SlotLog::new(&context, &config);
-        let (memory, fault) = MemoryFile::open(&context.memory_file(&config.name));
+        let bus = context.bus.clone();
+        let (memory, fault) = MemoryFile::open(&context.memory_file(&config.name), bus.clone());
         let machine = recalled(&memory, config.clone(), rules.known());
         let status = first_status(&config, log.paths());
         let output = recalled_output(&memory, config.terms.as_ref());
@@ -60,7 +61,7 @@ impl<K: ProgramKind> Slot<K> {
             rules: RuleBook::new(rules),
             link: Link::default(),
             memory,
-            clients: Clients::default(),
+            clients: Clients::new(bus),
             lookups: Lookups::new(),
             health: HealthCheck::new(Instant::now()),
             catching: None,

@@ -142,7 +142,10 @@ impl Call<'_> {
         let request = requests::find(method).ok_or_else(|| RpcError::no_such_method(method))?;
         let params = self.one_of_role(method, params)?;
         kinds::check(request, &params, |name| self.kind_of(name))?;
-        let answer = request.answer(self, params).await?;
+        let answer = request.answer(self, params).await;
+        // Whoever is answered finds in the logs what has happened.
+        self.bus().settled().await;
+        let answer = answer?;
         Ok(self.peer().may_see(answer))
     }
 }

@@ -304,6 +304,8 @@ pub(super) async fn tell_if_untold(bus: &Bus, record: &OnceRecord<Sending>, slot
     else {
         return;
     };
+    // It may be about to be written.
+    bus.settled().await;
     let (name, wanted, position) = (record.slot.clone(), text.clone(), bus.listen().position);
     let events = bus.replay(0, position);
     let is_told = move || {

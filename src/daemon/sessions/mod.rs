@@ -261,6 +261,8 @@ impl Daemon {
             return;
         };
         let _ = kept.task.await;
+        // What it has told last is not written behind its end.
+        self.context.bus.settled().await;
         self.remove_files(id);
         self.context
             .bus
