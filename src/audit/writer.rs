@@ -4,10 +4,11 @@ use super::chain::{Chain, KEPT};
 use super::witness::{AuditWitness, SystemLog};
 use super::{AuditGap, Head, KeptHead, Record};
 use crate::core::text::secrets;
-use crate::os::{blocking, files};
+use crate::os::{blocking, files, headroom};
 use chrono::{DateTime, SecondsFormat, Utc};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Duration, Instant};
 
@@ -24,6 +25,10 @@ type Job = (Record, Deed, oneshot::Sender<io::Result<u64>>);
 
 /// Jobs that may wait for the writer: one for each slot that decides at the same moment, with room to spare.
 const MAX_JOBS: usize = 256;
+/// An entry that takes longer than this waits for a disk that does not answer, and the action is not done.
+const LIMIT: Duration = Duration::from_secs(3);
+/// Told of an action whose entry was written after its caller had given up.
+const TOO_LATE: &str = "it was not done: its entry was not written in time";
 /// The time between two syncs: an entry is safe from a power cut this long after it was written.
 const SYNC_PAUSE: Duration = Duration::from_millis(200);
 /// The time between two attempts to record that entries could not be written.
@@ -34,6 +39,40 @@ const RETRY: Duration = Duration::from_secs(1);
 pub struct Audit {
     jobs: mpsc::Sender<Job>,
     failing: watch::Receiver<Option<String>>,
+    fails: watch::Sender<Option<String>>,
+    progress: Arc<Progress>,
+}
+
+/// What the writer is at, for those who would wait for it.
+#[derive(Debug, Default)]
+struct Progress {
+    /// When the current write began.
+    began: Mutex<Option<std::time::Instant>>,
+    /// Entries for which the queue had no room: lost, and refused.
+    missed: Mutex<(u64, u64)>,
+}
+
+impl Progress {
+    fn hangs(&self) -> bool {
+        let began = *locked(&self.began);
+        began.is_some_and(|began| began.elapsed() >= LIMIT)
+    }
+
+    fn miss(&self, deed: Deed) {
+        let mut missed = locked(&self.missed);
+        match deed {
+            Deed::Done => missed.0 += 1,
+            Deed::Refused => missed.1 += 1,
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn no_answer() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "its disk does not answer")
 }
 
 impl Audit {
@@ -60,15 +99,28 @@ impl Audit {
             chain,
             witness,
             written,
-            failing,
+            failing: failing.clone(),
+            progress: Arc::default(),
             kept_file,
             keeps: true,
             gap: kept.gap,
         };
         writer.keep_head();
-        tokio::spawn(writer.run(queue));
-        let failing = fails;
-        Ok(Audit { jobs, failing })
+        let audit = Audit {
+            jobs,
+            failing: fails,
+            fails: failing,
+            progress: writer.progress.clone(),
+        };
+        // A thread of its own: the disk may not answer.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()?;
+        std::thread::Builder::new()
+            .name("missiond-audit".to_owned())
+            .spawn(move || runtime.block_on(writer.run(queue)))
+            .map_err(|error| io::Error::other(headroom::why_not_made(&error)))?;
+        Ok(audit)
     }
 
     /// Returns when the kernel has the entry; the disk has it a moment later. After an error, the caller must not do the action.
@@ -91,8 +143,24 @@ impl Audit {
         let gone = || io::Error::other("the audit writer is gone");
         let (done, written) = oneshot::channel();
         let job = (record, deed, done);
-        self.jobs.send(job).await.map_err(|_| gone())?;
-        written.await.map_err(|_| gone())?
+        if self.progress.hangs() {
+            // It is counted, and written later if it is done anyway.
+            if self.jobs.try_send(job).is_err() {
+                self.progress.miss(deed);
+            }
+            return Err(no_answer());
+        }
+        let given = async {
+            self.jobs.send(job).await.map_err(|_| gone())?;
+            written.await.map_err(|_| gone())?
+        };
+        match tokio::time::timeout(LIMIT, given).await {
+            Ok(written) => written,
+            Err(_) => {
+                self.fails.send_replace(Some(no_answer().to_string()));
+                Err(no_answer())
+            }
+        }
     }
 }
 
@@ -101,6 +169,7 @@ struct AuditWriter {
     witness: AuditWitness,
     written: watch::Sender<u64>,
     failing: watch::Sender<Option<String>>,
+    progress: Arc<Progress>,
     kept_file: PathBuf,
     /// The last head could be kept.
     keeps: bool,
@@ -114,21 +183,63 @@ impl AuditWriter {
             let retry = self.gap.as_ref().map(|_| Instant::now() + RETRY);
             tokio::select! {
                 job = queue.recv() => match job {
-                    Some((record, deed, done)) => drop(done.send(self.take(record, deed))),
+                    Some(job) => self.serve(job),
                     None => break,
                 },
                 () = until(self.witness.due) => self.witness.tell(&self.chain.head),
-                () = until(retry) => drop(self.close_gap()),
+                () = until(retry) => self.try_again(),
             }
         }
         self.witness.tell(&self.chain.head);
     }
 
+    fn try_again(&mut self) {
+        *locked(&self.progress.began) = Some(std::time::Instant::now());
+        let _ = self.close_gap();
+        *locked(&self.progress.began) = None;
+    }
+
+    fn serve(&mut self, (record, deed, done): Job) {
+        *locked(&self.progress.began) = Some(std::time::Instant::now());
+        self.note_missed();
+        if deed == Deed::Refused && done.is_closed() {
+            // Whoever waited for it has given up, and did nothing.
+            self.widen_gap(deed);
+        } else {
+            let key = record.key.clone().unwrap_or_else(|| "answer".to_owned());
+            let slot = record.slot.clone();
+            let written = self.take(record, deed);
+            let is_written = written.is_ok();
+            if done.send(written).is_err() && is_written && deed == Deed::Refused {
+                let undone = Record::no_effect(&slot, &key, TOO_LATE);
+                let _ = self.take(undone, Deed::Done);
+            }
+        }
+        *locked(&self.progress.began) = None;
+    }
+
+    /// Entries that nobody could give to the writer while it hung.
+    fn note_missed(&mut self) {
+        let (lost, refused) = std::mem::take(&mut *locked(&self.progress.missed));
+        if (lost, refused) != (0, 0) {
+            let gap = self.open_gap();
+            gap.lost += lost;
+            gap.refused += refused;
+            self.keep_head();
+        }
+    }
+
     fn take(&mut self, record: Record, deed: Deed) -> io::Result<u64> {
         let written = self.close_gap().and_then(|()| self.append(record));
-        if let Err(error) = &written {
-            self.failing.send_replace(Some(error.to_string()));
-            self.widen_gap(deed);
+        match &written {
+            Ok(_) => {
+                self.failing
+                    .send_if_modified(|failing| failing.take().is_some());
+            }
+            Err(error) => {
+                self.failing.send_replace(Some(error.to_string()));
+                self.widen_gap(deed);
+            }
         }
         written
     }
@@ -147,6 +258,16 @@ impl AuditWriter {
     }
 
     fn widen_gap(&mut self, deed: Deed) {
+        let gap = self.open_gap();
+        match deed {
+            Deed::Refused => gap.refused += 1,
+            Deed::Done => gap.lost += 1,
+        }
+        self.keep_head();
+    }
+
+    /// The gap, which lasts until now.
+    fn open_gap(&mut self) -> &mut AuditGap {
         let now = now();
         let gap = self.gap.get_or_insert(AuditGap {
             lost: 0,
@@ -155,11 +276,7 @@ impl AuditWriter {
             to: now,
         });
         gap.to = now;
-        match deed {
-            Deed::Refused => gap.refused += 1,
-            Deed::Done => gap.lost += 1,
-        }
-        self.keep_head();
+        gap
     }
 
     fn append(&mut self, record: Record) -> io::Result<u64> {
