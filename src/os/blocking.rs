@@ -30,6 +30,15 @@ pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
     run_among(&AT_WORK, work).await
 }
 
+/// The same, and an error if it takes longer than `limit`. What hangs keeps its thread.
+pub async fn run_within<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let done = tokio::time::timeout(limit, run(work)).await;
+    done.unwrap_or_else(|_| Err(no_answer()))
+}
+
 async fn run_among<T: Send + 'static>(
     pieces: &'static Pieces,
     work: impl FnOnce() -> T + Send + 'static,

@@ -374,8 +374,8 @@ impl ProgramKind for PlainProgram {
         slot.note_end(report, at);
     }
 
-    fn save_record(slot: &mut Slot<PlainProgram>) {
-        slot.save_record();
+    async fn save_record(slot: &mut Slot<PlainProgram>) {
+        slot.save_record().await;
     }
 }
 
@@ -459,25 +459,28 @@ impl Slot<PlainProgram> {
         self.end_typing(report);
         self.screen_mut().check_waiters();
         self.screen_mut().disappoint_waiters();
-        self.save_record();
     }
 
-    fn save_record(&mut self) {
+    async fn save_record(&mut self) {
         let Some(made) = SessionRecord::of(self.settings()) else {
             return;
         };
         let file = self.context().session_file(&self.settings().name);
         let (cols, rows) = (self.settings().cols, self.settings().rows);
         let ended = self.own().ended().cloned();
-        let record = SessionRecord {
-            cols,
-            rows,
-            ended,
-            // Somebody may have removed it.
-            ..SessionRecord::load(&file).unwrap_or(made)
+        let shown = file.display().to_string();
+        let save = move || {
+            let record = SessionRecord {
+                cols,
+                rows,
+                ended,
+                // Somebody may have removed it.
+                ..SessionRecord::load(&file).unwrap_or(made)
+            };
+            record.save(&file)
         };
-        if let Err(error) = record.save(&file) {
-            self.warn(&format!("{} can't be written: {error}", file.display()));
+        if let Err(error) = self.disk().run(save).await.flatten() {
+            self.warn(&format!("{shown} can't be written: {error}"));
         }
     }
 
@@ -505,7 +508,9 @@ impl Slot<PlainProgram> {
 
     /// A session without a shim: its end is known, or it ended with its shim.
     async fn take_up_ended(&mut self) {
-        let has_run = self.recording().exists();
+        let recording = self.recording().to_owned();
+        let looked = self.disk().run(move || recording.exists()).await;
+        let has_run = looked.unwrap_or(false);
         let known = self.own().ended().cloned();
         if !has_run && known.is_none() {
             return;
@@ -519,6 +524,7 @@ impl Slot<PlainProgram> {
                 self.warn("its shim is gone, and how it ended is not known");
                 self.tell(shim_lost());
                 self.note_end(&ExitReport::UNKNOWN, Utc::now());
+                self.save_record().await;
                 let why = Cause::ShimLost.name().to_owned();
                 (ExitReport::UNKNOWN, Some(why))
             }

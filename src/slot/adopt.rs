@@ -20,12 +20,15 @@ use crate::shim::{Hello, LaunchError, ShimLink};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Told if neither a record nor the process says where a program was started.
 const NO_RECORD: &str = "nobody knows which settings its program was started with: a person is asked about everything \
                          until it is restarted";
+
+/// How long a look at files may take.
+const LIMIT: Duration = Duration::from_secs(5);
 
 /// The end of a program of which nobody knows how it ended.
 pub(crate) fn shim_lost() -> EventKind {
@@ -112,7 +115,10 @@ impl<K: ProgramKind> Slot<K> {
         }
         // The socket may be gone, and not the shim.
         let (context, slot) = (self.context.clone(), self.program.settings().name.clone());
-        match blocking::run(move || context.shim(&slot)).await.flatten() {
+        match blocking::run_within(LIMIT, move || context.shim(&slot))
+            .await
+            .flatten()
+        {
             Ok(Some(shim)) => match ShimLink::summon(&shim, &socket).await {
                 Err(LaunchError::Unreached { .. }) if !shim.runs() => Err(nobody),
                 found => found,
@@ -197,7 +203,8 @@ impl<K: ProgramKind> Slot<K> {
         }
         self.tell(EventKind::Adopted { pid });
         let settings = self.context.settings_file(&self.program.settings().name);
-        let settings = files::read_text(&settings).ok();
+        let read = move || files::read_text(&settings);
+        let settings = self.memory.disk().run(read).await.flatten().ok();
         let parsed = settings.as_deref().map(serde_json::from_str::<Value>);
         let rules = parsed.and_then(Result::ok).as_ref().map(launch::rules_of);
         self.rules.shares(rules.unwrap_or_default());
@@ -225,7 +232,7 @@ impl Slot<Claude> {
         let strange = self.memory.unrehearsed == Some(pid);
         let gated = self.memory.gated == Some(pid);
         let more = [
-            self.unanswered(),
+            self.unanswered().await,
             strange.then_some(Input::Unrehearsed),
             gated.then(|| Input::WasGated(hello.note.clone())),
         ];
@@ -233,8 +240,10 @@ impl Slot<Claude> {
     }
 
     /// The message that the program was at when the daemon before was killed, unless that has told what came of it.
-    fn unanswered(&self) -> Option<Input> {
-        let (taken, text) = journal::unanswered(self.log.paths())?;
+    async fn unanswered(&mut self) -> Option<Input> {
+        let paths = self.log.paths().clone();
+        let read = blocking::run_within(LIMIT, move || journal::unanswered(&paths));
+        let (taken, text) = read.await.ok()??;
         let passed = (Utc::now() - taken).to_std().unwrap_or_default();
         let now = Instant::now();
         let began = now.checked_sub(passed).unwrap_or(now);
@@ -247,7 +256,7 @@ impl Slot<Claude> {
 /// in each call.
 pub(super) async fn without_record(pid: u32, settings: Arc<SlotConfig>) -> Runs {
     let configured = settings.cwd.clone();
-    let looked = blocking::run(move || {
+    let looked = blocking::run_within(LIMIT, move || {
         let stands = std::fs::read_link(format!("/proc/{pid}/cwd")).ok();
         let same = stands.is_some() && stands == configured.canonicalize().ok();
         (stands, same)

@@ -129,6 +129,7 @@ impl<K: ProgramKind> Slot<K> {
         self.program.last_end_mut().note(report.clone(), at, screen);
         self.forget_program();
         K::note_end(self, &report, at.unwrap_or_else(Utc::now));
+        K::save_record(self).await;
         let limit_reset = said.as_deref().and_then(health::limit_reset);
         Input::Ended(End {
             report,
@@ -220,20 +221,25 @@ impl<K: ProgramKind> Slot<K> {
     }
 
     /// Somebody removed files of the slot: they are written again from what is known, and the shim does the same.
-    pub(super) fn restore(&mut self) {
+    pub(super) async fn restore(&mut self) {
         self.memory.save();
-        K::save_record(self);
-        self.restore_settings();
+        K::save_record(self).await;
+        self.restore_settings().await;
         self.tell_shim(&ToShim::Restore);
     }
 
-    fn restore_settings(&mut self) {
+    async fn restore_settings(&mut self) {
         let file = self.context.settings_file(&self.program.settings().name);
-        let Some(text) = self.memory.settings.as_ref().filter(|_| !file.exists()) else {
+        let Some(text) = self.memory.settings.clone() else {
             return;
         };
-        if let Err(error) = files::save(&file, text) {
-            self.warn(&format!("{} can't be written: {error}", file.display()));
+        let shown = file.display().to_string();
+        let restore = move || match file.exists() {
+            true => Ok(()),
+            false => files::save(&file, &text),
+        };
+        if let Err(error) = self.memory.disk().run(restore).await.flatten() {
+            self.warn(&format!("{shown} can't be written: {error}"));
         }
     }
 

@@ -238,5 +238,7 @@ pub(crate) trait ProgramKind: Sized + Send + 'static {
     fn note_end(_slot: &mut Slot<Self>, _report: &ExitReport, _at: DateTime<Utc>) {}
 
     /// Writes down again what is kept of it beside the memory.
-    fn save_record(_slot: &mut Slot<Self>) {}
+    fn save_record(_slot: &mut Slot<Self>) -> impl Future<Output = ()> + Send {
+        ready(())
+    }
 }

@@ -71,6 +71,7 @@ pub use writing::Writing;
 use crate::core::machine::Machine;
 use crate::core::model::ExitReport;
 use crate::core::settings::SlotConfig;
+use crate::os::blocking::Worker;
 use catch_up::CatchingUp;
 use clients::Clients;
 use health::HealthCheck;
@@ -138,6 +139,11 @@ impl<K> Slot<K> {
 
     pub(crate) fn recording(&self) -> &Path {
         &self.log.paths().recording
+    }
+
+    /// Work on files of the slot; nobody waits for a disk that does not answer.
+    pub(crate) fn disk(&self) -> &Worker {
+        self.memory.disk()
     }
 
     pub(crate) fn is_connected(&self) -> bool {

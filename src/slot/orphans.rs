@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// What a shim needs beyond the grace of its program: its patience after KILL, and a busy machine.
 const SHIM_PATIENCE: Duration = Duration::from_secs(7);
 
+/// How long it may take to find what is left of a program, and to end it. It waits for processes, for 5 s each.
+const LIMIT: Duration = Duration::from_secs(60);
+
 /// What was sent is here after this long.
 const SENT: Duration = Duration::from_millis(100);
 
@@ -25,7 +28,7 @@ pub async fn end_forgotten(context: &SlotContext, slot: &str) {
     let Ok(orphans) = orphans_of(context, slot) else {
         return;
     };
-    match blocking::run(move || orphans.end(Duration::ZERO)).await {
+    match blocking::run_within(LIMIT, move || orphans.end(Duration::ZERO)).await {
         Ok(Ok(OrphansFound::Ended(ended))) => {
             tracing::info!("{slot} is no more: {ended} processes were ended");
         }
@@ -99,7 +102,7 @@ impl<K: ProgramKind> Slot<K> {
         self.end_orphans().await;
         let shims = self.context.shims.clone();
         // Without a thread for it, the shim stays in memory.
-        let _ = blocking::run(move || shims.settle()).await;
+        let _ = blocking::run_within(LIMIT, move || shims.settle()).await;
         self.ended(ExitReport::UNKNOWN).await;
     }
 
@@ -159,6 +162,6 @@ impl<K: ProgramKind> Slot<K> {
     ) -> io::Result<T> {
         let orphans =
             orphans_of(&self.context, &self.program.settings().name).map_err(io::Error::other)?;
-        blocking::run(move || work(&orphans)).await?
+        blocking::run_within(LIMIT, move || work(&orphans)).await?
     }
 }

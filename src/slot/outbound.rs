@@ -9,7 +9,6 @@ use crate::core::claude::reading::State;
 use crate::core::machine::{Decider, Deciding, Purpose, Refusal, Reply, Token};
 use crate::core::model::{AnsweredDialog, EventKind, RpcError, Trace, dropped_messages};
 use crate::core::policy::{Ask, Decision, Verdict};
-use crate::os::blocking;
 use crate::shim::{LinkError, MAX_NOTE, ToShim};
 use crate::slot::once::Stage;
 use chrono::Utc;
@@ -78,7 +77,7 @@ impl<K: ProgramKind> Slot<K> {
             reason: key.reason.clone(),
         });
         if key.purpose == Purpose::Submits {
-            self.note_entered();
+            self.note_entered().await;
             K::begin_turn(self).await;
         }
         if key.purpose == Purpose::Types && !key.is_raw {
@@ -121,16 +120,16 @@ impl<K: ProgramKind> Slot<K> {
     }
 
     /// From now on the message counts as sent: that is on the disk before Enter is pressed.
-    fn note_entered(&mut self) {
-        let Some(id) = self.machine.message_id() else {
+    async fn note_entered(&mut self) {
+        let Some(id) = self.machine.message_id().map(str::to_owned) else {
             return;
         };
-        if let Err(error) =
-            self.context
-                .once
-                .sends
-                .entered(&self.program.settings().name, id, |_| {})
-        {
+        let (sends, slot) = (
+            self.context.once.sends.clone(),
+            self.program.settings().name.clone(),
+        );
+        let note = move || sends.entered(&slot, &id, |_| {});
+        if let Err(error) = self.memory.disk().run(note).await.flatten() {
             self.warn(&format!(
                 "that a message is sent can't be written down: {error}"
             ));
@@ -144,7 +143,7 @@ impl<K: ProgramKind> Slot<K> {
             self.program.settings().name.clone(),
         );
         let note = move || sends.dropped(&slot, &id, why);
-        if let Err(error) = blocking::run(note).await.and_then(|noted| noted) {
+        if let Err(error) = self.memory.disk().run(note).await.flatten() {
             self.warn(&format!(
                 "that a message was dropped can't be written down: {error}"
             ));
@@ -161,7 +160,8 @@ impl<K: ProgramKind> Slot<K> {
         );
         let error = Refusal::Dropped.says(format!("not sent: {why}"));
         let error = error.trace(Trace::Untouched);
-        let dropped = blocking::run(move || sends.drop_unsent(&slot, &error)).await;
+        let drop = move || sends.drop_unsent(&slot, &error);
+        let dropped = self.memory.disk().run(drop).await;
         match dropped.flatten() {
             Ok(ids) if ids.is_empty() => {}
             Ok(ids) => self.warn(&format!("{}: {why}", dropped_messages(ids.len(), &ids))),
@@ -187,7 +187,7 @@ impl<K: ProgramKind> Slot<K> {
             })
         };
         // Unwritten, a repeated answer goes to the same dialog or to none.
-        if let Err(error) = blocking::run(note).await.and_then(|noted| noted) {
+        if let Err(error) = self.memory.disk().run(note).await.flatten() {
             self.warn(&format!(
                 "that a dialog is answered can't be written down: {error}"
             ));

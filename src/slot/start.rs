@@ -24,7 +24,7 @@ use crate::shim::{Hello, LaunchError, ShimKeeper, ShimLink, ShimSpec};
 use chrono::Utc;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// Why a program was not started.
@@ -61,6 +61,9 @@ impl From<LaunchError> for NotStarted {
         NotStarted::new(cause, error)
     }
 }
+
+/// How long a look for a shim may take.
+const LOOKING: Duration = Duration::from_secs(5);
 
 /// A program on its way into a shim.
 struct ProgramStart {
@@ -122,7 +125,7 @@ impl<K: ProgramKind> Slot<K> {
     /// The shim of the slot, if it lives and a signal has stopped it: nobody has to wait for its answer.
     async fn stopped_shim(&mut self) -> Option<u32> {
         let (context, slot) = (self.context.clone(), self.program.settings().name.clone());
-        let shim = blocking::run(move || context.shim(&slot)).await;
+        let shim = blocking::run_within(LOOKING, move || context.shim(&slot)).await;
         let pid = shim.ok()?.ok()??.pid();
         Stat::of(pid).filter(Stat::is_stopped).map(|_| pid)
     }
@@ -140,6 +143,7 @@ impl<K: ProgramKind> Slot<K> {
 
     async fn launch(&mut self, start: ProgramStart) -> Result<Vec<Input>, NotStarted> {
         self.check_headroom(&start.spec)?;
+        self.write_settings().await?;
         pause::at(Moment::BeforeStart).await;
         // Nothing can be left of a program before the first.
         if !self.own.starts_once() {
@@ -176,6 +180,18 @@ impl<K: ProgramKind> Slot<K> {
             .into_iter()
             .flatten();
         Ok(inputs.chain(seen).collect())
+    }
+
+    /// Claude Code reads them at its start.
+    async fn write_settings(&mut self) -> Result<(), NotStarted> {
+        let Some(text) = self.memory.settings.clone() else {
+            return Ok(());
+        };
+        let file = self.context.settings_file(&self.program.settings().name);
+        let shown = file.display().to_string();
+        let save = move || files::save(&file, &text);
+        let saved = self.memory.disk().run(save).await.flatten();
+        saved.map_err(|error| NotStarted::new(Cause::Failed, format!("{shown}: {error}")))
     }
 
     fn check_headroom(&self, spec: &ShimSpec) -> Result<(), NotStarted> {
@@ -327,7 +343,7 @@ impl Slot<Claude> {
         check_version(config.supervision.version, version)?;
         let known = self.knows_screens(version, command);
         let start = self.session_to_start(&config, probed.conversation);
-        let settings = self.write_settings(&config, version, probed.status_line)?;
+        let settings = self.make_settings(&config, version, probed.status_line);
         Ok(StartArguments {
             args: launch::claude_args(&config, start, &settings, version),
             session: Some(start),
@@ -353,12 +369,13 @@ impl Slot<Claude> {
         known
     }
 
-    fn write_settings(
+    /// The settings and the file that they go to.
+    fn make_settings(
         &mut self,
         config: &SlotConfig,
         version: Option<Version>,
         status_line: Option<Value>,
-    ) -> Result<PathBuf, NotStarted> {
+    ) -> PathBuf {
         let file = self.context.settings_file(&config.name);
         let hook = self.context.hook_command(&config.name);
         let mut rules = self.rules.for_settings();
@@ -371,12 +388,8 @@ impl Slot<Claude> {
         if config.supervision.counts_cost() {
             settings = launch::with_status_line(settings, &hook, status_line);
         }
-        let text = settings.to_string();
-        files::save(&file, &text).map_err(|error| {
-            NotStarted::new(Cause::Failed, format!("{}: {error}", file.display()))
-        })?;
-        self.memory.set_settings(Some(text));
-        Ok(file)
+        self.memory.set_settings(Some(settings.to_string()));
+        file
     }
 }
 

@@ -338,7 +338,7 @@ impl<K: ProgramKind> Slot<K> {
             } => self.reconfigure(config, rules, running).await,
             SlotCommand::Terminal(request) => self.requested(request).await,
             SlotCommand::Note(what) => self.tell(what),
-            SlotCommand::Restore => self.restore(),
+            SlotCommand::Restore => self.restore().await,
             SlotCommand::Shutdown { .. } => {}
         }
     }

@@ -7,6 +7,7 @@ use crate::support::setup::Setup;
 use crate::support::{processes, until};
 use serde_json::Value;
 use std::fs;
+use std::time::{Duration, Instant};
 
 /// Writes its arguments down; refuses to resume anything.
 const FORGETFUL: &str = "echo \"$@\" >> starts\n\
@@ -65,6 +66,41 @@ fn a_transcript_that_cannot_be_read_holds_up_only_who_asks_for_it() {
         waiting.end().expect(0);
     }
     daemon.cmd(&["stop", "mute"]).expect(0);
+}
+
+/// The daemon can open no file in its state directory, as on a disk that does not answer.
+#[test]
+fn settings_that_cannot_be_written_hold_up_only_their_slot() {
+    let program = claude("exec sleep 1000", "");
+    let setup = Setup::new().slot_with("one", &program);
+    let daemon = daemon(&setup.slot_with("two", &program));
+    let runs = |status: &Value| status["pid"].is_u64();
+    for slot in ["one", "two"] {
+        status_when(&daemon, slot, "its start", runs);
+    }
+    daemon.cmd(&["stop", "one"]).expect(0);
+    let state = daemon.root().join("state/missiond/missiond");
+    let Some(hung) = HungFile::new(&state, daemon.pid()) else {
+        return;
+    };
+    let starting = daemon.spawn(&["start", "one"]);
+    until("a thread that writes", || {
+        works_on_a_thread(&daemon).then_some(())
+    });
+    // None of these would answer while the disk hangs, which it does for ever.
+    let begun = Instant::now();
+    daemon.cmd(&["status"]).expect(0);
+    daemon.cmd(&["screen", "two"]).expect(0);
+    daemon.cmd(&["interrupt", "two"]).expect(0);
+    // Its own task answers too: it has not started yet.
+    daemon.cmd(&["interrupt", "one"]).expect(4);
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    log_when(&daemon, "one", "does not answer");
+    drop(hung);
+    drop(starting);
+    daemon.cmd(&["start", "one"]).expect(0);
+    status_when(&daemon, "one", "its start", runs);
+    daemon.cmd(&["down", "--yes"]).expect(0);
 }
 
 /// Both begin in the same moment, before either can be seen to have it.

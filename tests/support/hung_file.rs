@@ -10,9 +10,11 @@ const LISTENER: &str = r#"
 import ctypes, os, struct, sys
 FAN_CLASS_CONTENT, FAN_CLOEXEC, FAN_MARK_ADD, FAN_OPEN_PERM, FAN_ALLOW, AT_FDCWD = 4, 1, 1, 0x10000, 1, -100
 path, held = sys.argv[1].encode(), int(sys.argv[2])
+FAN_EVENT_ON_CHILD = 0x08000000
+mask = FAN_OPEN_PERM | (FAN_EVENT_ON_CHILD if os.path.isdir(path) else 0)
 libc = ctypes.CDLL(None, use_errno=True)
 queue = libc.fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, os.O_RDONLY)
-if queue < 0 or libc.fanotify_mark(queue, FAN_MARK_ADD, ctypes.c_uint64(FAN_OPEN_PERM), AT_FDCWD, path):
+if queue < 0 or libc.fanotify_mark(queue, FAN_MARK_ADD, ctypes.c_uint64(mask), AT_FDCWD, path):
     print(os.strerror(ctypes.get_errno()), flush=True)
     sys.exit(1)
 print("listens", flush=True)
@@ -26,7 +28,8 @@ while True:
             os.close(opened)
 "#;
 
-/// While this exists, the process waits if it opens the file; all others open it as usual.
+/// While this exists, the process waits if it opens the file, or any file in it if it is a directory; all others open it as
+/// usual.
 pub struct HungFile(Child);
 
 impl HungFile {

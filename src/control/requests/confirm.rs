@@ -24,7 +24,8 @@ async fn answer(call: Call<'_>, params: ConfirmParams) -> Result<ConfirmAnswer, 
     slot.has_looked().await;
     let record = asked_now(params, &slot.status());
     let (asked, told) = (record.request.dialog.clone(), slot.clone());
-    let waiter = match call.daemon().once().confirms.begin(record)? {
+    let confirms = call.daemon().once().confirms.clone();
+    let waiter = match confirms.begin_on_disk(record).await? {
         Begun::Ended(outcome) => return outcome.result(),
         Begun::UnderWay(waiter) => waiter,
         Begun::Yours(waiter, record) => {
@@ -102,7 +103,8 @@ impl ConfirmOnItsWay {
             None => self.give().await,
         };
         let (slot, id) = (&self.record.slot, &self.record.id);
-        self.daemon.once().confirms.settle(slot, id, came);
+        let confirms = &self.daemon.once().confirms;
+        confirms.settle_on_disk(slot, id, came).await;
     }
 
     async fn give(&self) -> Came<Confirming> {

@@ -109,11 +109,11 @@ async fn send_once(dispatcher: &Dispatcher, send: ToSend) -> Result<SendAnswer, 
     let waits = !record.request.unattended;
     let unanswered = outlined("taken", &record, &slot);
     let handle = slot.clone();
-    let waiter = match dispatcher.daemon().once().sends.begin(record)? {
+    let sends = dispatcher.daemon().once().sends.clone();
+    let waiter = match sends.begin_on_disk(record).await? {
         Begun::Ended(outcome) => return outcome.result(),
         Begun::UnderWay(waiter) => waiter,
         Begun::Yours(waiter, record) => {
-            let sends = dispatcher.daemon().once().sends.clone();
             let on_its_way = OnItsWay {
                 bus: dispatcher.bus().clone(),
                 sends,
@@ -243,7 +243,7 @@ impl OnItsWay {
             (None, Some(_)) => self.look_for(message).await,
             (None, None) => self.give(message).await,
         };
-        self.sends.settle(slot, id, came);
+        self.sends.settle_on_disk(slot, id, came).await;
     }
 
     async fn give(&self, message: Message) -> Came<Sending> {

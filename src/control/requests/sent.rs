@@ -45,7 +45,8 @@ async fn answer(call: Call<'_>, params: SentParams) -> Result<SentAnswer, RpcErr
         let came = find(&record, &slot).await;
         if let Came::End(outcome) = came {
             tell_if_untold(call.bus(), &record, &slot).await;
-            sends.settle(&record.slot, &record.id, Came::End(outcome.clone()));
+            let end = Came::End(outcome.clone());
+            sends.settle_on_disk(&record.slot, &record.id, end).await;
             record.outcome = Some(outcome);
         }
     }

@@ -2,6 +2,9 @@
 //! next daemon. What is known of each is a small file: that it waits is on the disk before a slot has it, that it is
 //! entered before the key is pressed that does it, and its answer before anybody is told.
 
+mod messages;
+mod on_disk;
+
 use crate::core::claude::keys;
 use crate::core::model::{
     Always, ConfirmAnswer, ConfirmParams, Fault, Person, RpcError, SendAnswer,
@@ -168,6 +171,8 @@ pub struct Once<R: OnceRequest> {
     opened: DateTime<Utc>,
     /// Requests that are being done, or whose answer a client waits for.
     active: Arc<Mutex<BTreeMap<Key, Arc<Active<R>>>>>,
+    /// Held while a request begins or ends. Whoever has it may wait for the disk, so no task asks for it.
+    writing: Arc<Mutex<()>>,
 }
 
 /// A request that is on its way.
@@ -231,13 +236,14 @@ impl<R: OnceRequest> Once<R> {
             directory: Arc::new(directory),
             opened: Utc::now(),
             active: Arc::default(),
+            writing: Arc::default(),
         })
     }
 
     /// Takes up a request, which is new, known, or left by an earlier daemon.
     pub fn begin(&self, new: OnceRecord<R>) -> Result<Begun<R>, RpcError> {
         check_id(&new.id)?;
-        let mut active = self.active();
+        let _writing = self.writing();
         let key = (new.slot.clone(), new.id.clone());
         let known = self.load(&new.slot, &new.id);
         if let Some(why) = known.as_ref().and_then(|known| self.tell_dropped(known)) {
@@ -252,7 +258,7 @@ impl<R: OnceRequest> Once<R> {
         if let Some(outcome) = known.as_ref().and_then(|known| known.outcome.clone()) {
             return Ok(Begun::Ended(outcome));
         }
-        if let Some(active) = active.get(&key) {
+        if let Some(active) = self.active().get(&key) {
             return Ok(Begun::UnderWay(OnceWaiter::new(active)));
         }
         let record = match known {
@@ -279,7 +285,7 @@ impl<R: OnceRequest> Once<R> {
             waiting: AtomicUsize::new(0),
             abandoned: CancellationToken::new(),
         });
-        active.insert(key, entry.clone());
+        self.active().insert(key, entry.clone());
         Ok(Begun::Yours(OnceWaiter::new(&entry), Box::new(record)))
     }
 
@@ -344,10 +350,22 @@ impl<R: OnceRequest> Once<R> {
 
     /// What has come of a request: written down, if it is the end of it, and told to all who wait.
     pub fn settle(&self, slot: &str, id: &str, came: Came<R>) {
+        self.write_end(slot, id, &came);
+        self.tell_end(slot, id, came);
+    }
+
+    fn tell_end(&self, slot: &str, id: &str, came: Came<R>) {
+        let entry = self.active().remove(&(slot.to_owned(), id.to_owned()));
+        if let Some(entry) = entry {
+            entry.outcome.send_replace(Some(came.result()));
+        }
+    }
+
+    fn write_end(&self, slot: &str, id: &str, came: &Came<R>) {
+        let _writing = self.writing();
         let key = (slot.to_owned(), id.to_owned());
-        let mut active = self.active();
-        let stage = active.get(&key).map(|entry| *entry.stage.borrow());
-        let written = match (&came, self.load(slot, id)) {
+        let stage = self.active().get(&key).map(|entry| *entry.stage.borrow());
+        let written = match (came, self.load(slot, id)) {
             // Its sender may be gone.
             (Came::Nothing(why), Some(record))
                 if stage >= Some(Stage::Accepted) || record.dropped.is_some() =>
@@ -372,9 +390,6 @@ impl<R: OnceRequest> Once<R> {
                 R::NOUN
             );
         }
-        if let Some(entry) = active.remove(&key) {
-            entry.outcome.send_replace(Some(came.result()));
-        }
     }
 
     /// What is known of a request, and whether it is under way in this daemon.
@@ -394,6 +409,10 @@ impl<R: OnceRequest> Once<R> {
 
     fn active(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Active<R>>>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Names of slots have no dot.
@@ -445,66 +464,8 @@ impl<R: OnceRequest> Once<R> {
     }
 }
 
-impl Once<Sending> {
-    /// Messages that an earlier daemon has taken, and for which it has not pressed Enter, in the order in which they came.
-    pub fn unsent(&self) -> Vec<OnceRecord<Sending>> {
-        let all = self.files().into_iter();
-        let all = all.filter_map(|(_, path)| {
-            let text = files::read_text(&path).ok()?;
-            serde_json::from_str(&text).ok()
-        });
-        let mut unsent: Vec<OnceRecord<Sending>> = all
-            .filter(|record: &OnceRecord<Sending>| {
-                let ended = record.outcome.is_some() || record.dropped.is_some();
-                record.entered_at.is_none() && !ended
-            })
-            .collect();
-        unsent.sort_by_key(|record| record.queued_at);
-        unsent
-    }
-
-    /// Its sender waits no longer: if it was typed it goes on, and the next daemon sees to it if this one is killed.
-    pub fn leave(&self, slot: &str, id: &str) {
-        let Some(mut record) = self.load(slot, id).filter(|one| one.entered_at.is_none()) else {
-            return;
-        };
-        record.request.unattended = true;
-        if let Err(error) = self.save(&record) {
-            tracing::warn!("message {id}: {error}");
-        }
-    }
-
-    /// Drops a message that an earlier daemon has left, unless its sender has come back.
-    pub fn drop_unless_active(&self, record: &OnceRecord<Sending>, why: RpcError) {
-        let active = self.active();
-        if active.contains_key(&(record.slot.clone(), record.id.clone())) {
-            return;
-        }
-        let is_dropped = self.why_dropped(&record.slot, &record.id).is_some();
-        if !is_dropped && let Err(error) = self.dropped(&record.slot, &record.id, why) {
-            tracing::warn!("message {}: {error}", record.id);
-        }
-    }
-
-    /// Drops the messages that waited for this slot when its program ended and there was no daemon. Returns their ids.
-    pub fn drop_unsent(&self, slot: &str, why: &RpcError) -> io::Result<Vec<String>> {
-        let _active = self.active();
-        let left =
-            |record: &OnceRecord<Sending>| record.slot == slot && record.queued_at < self.opened;
-        let mut ids = Vec::new();
-        for record in self.unsent().into_iter().filter(left) {
-            self.save(&OnceRecord {
-                dropped: Some(why.clone()),
-                untold: !record.request.unattended,
-                ..record.clone()
-            })?;
-            ids.push(record.id);
-        }
-        Ok(ids)
-    }
-}
-
 /// What has come of a request.
+#[derive(Clone)]
 pub enum Came<R: OnceRequest> {
     /// It was certainly not done: the same id may be used again.
     Nothing(RpcError),
