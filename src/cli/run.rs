@@ -8,6 +8,10 @@ use crate::core::text::quoting::quoted;
 use crate::daemon::{DaemonError, Holder, Host};
 use crate::os::allocator;
 use crate::os::paths::Env;
+use crate::os::write_queue::WriteQueue;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tracing_subscriber::EnvFilter;
 
 /// Runs the daemon in the foreground (also without a verb).
@@ -37,17 +41,73 @@ impl Run {
             rustix::process::setsid()
                 .map_err(|error| Failure::failed(format!("cannot leave the terminal: {error}")))?;
         }
-        log_to_stderr(context);
+        let log = LogWriter::start()?;
+        log_to_stderr(context, &log);
         let config = match self.sessions_alone && !config.exists() {
             true => config::for_sessions_alone(&config)?,
             false => config::load(&config)?,
         };
-        daemon(config, &context.env)
+        let ended = daemon(config, &context.env);
+        log.flush();
+        ended
+    }
+}
+
+/// Writes to standard error on a thread: the daemon's log may be on a disk that does not answer.
+#[derive(Clone)]
+struct LogWriter {
+    queue: WriteQueue,
+    /// Lines that had no room.
+    missing: Arc<AtomicU64>,
+}
+
+/// Lines that may wait for the disk.
+const ROOM: usize = 1 << 20;
+
+impl LogWriter {
+    fn start() -> Result<LogWriter, Failure> {
+        let queue = WriteQueue::start("missiond-stderr", ROOM);
+        let queue = queue.map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
+        let missing = Arc::default();
+        Ok(LogWriter { queue, missing })
+    }
+
+    /// Returns when all is written, or if the disk does not answer.
+    fn flush(&self) {
+        if let Some(last) = self.queue.push(0, || ()) {
+            self.queue.wait_for(last);
+        }
+    }
+}
+
+impl Write for LogWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let (line, missing) = (bytes.to_vec(), self.missing.clone());
+        let given = self.queue.push(bytes.len(), move || {
+            let mut stderr = std::io::stderr();
+            let count = missing.swap(0, Ordering::Relaxed);
+            if count > 0 {
+                let _ = writeln!(
+                    stderr,
+                    "{count} lines are missing here: the disk did not answer"
+                );
+            }
+            // A line that can't be written is lost.
+            let _ = stderr.write_all(&line);
+        });
+        if given.is_none() {
+            self.missing.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
 /// The daemon's own log; what the slots do is in their files.
-fn log_to_stderr(context: &Context) {
+fn log_to_stderr(context: &Context, writer: &LogWriter) {
     let level = match (context.flags.quiet, context.flags.verbose) {
         (true, _) => "warn",
         (false, 0) => "info",
@@ -60,7 +120,10 @@ fn log_to_stderr(context: &Context) {
         .with_env_filter(filter)
         // A line that can't be written is lost. To say so on the same stream would panic.
         .log_internal_errors(false)
-        .with_writer(std::io::stderr);
+        .with_writer({
+            let writer = writer.clone();
+            move || writer.clone()
+        });
     // A second subscriber in one process is only possible in tests, where the first serves.
     let _ = if context.out.json {
         log.json().try_init()
