@@ -8,6 +8,7 @@ mod faults {
     mod at_work;
     mod floods;
     mod ground;
+    mod hanging;
     mod impostor;
     mod last_word;
     mod logs;

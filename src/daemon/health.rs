@@ -4,8 +4,9 @@
 
 use super::Slots;
 use crate::core::model::{Ailment, Condition, EventKind, SlotStatus};
+use crate::os::blocking::Worker;
+use crate::os::headroom;
 use crate::os::process_stat::Stat;
-use crate::os::{blocking, headroom};
 use crate::push::Failing;
 use crate::slot::{SlotCommand, SlotContext};
 use chrono::{DateTime, Local, Utc};
@@ -21,19 +22,21 @@ use tokio::task::JoinHandle;
 /// Between two looks: soon enough for a person, and a look costs less than a millisecond.
 const PACE: Duration = Duration::from_secs(2);
 
-/// A disk with less room than this is full: an entry of the audit and some output of a slot need as much.
-const LEAST_ROOM: u64 = 64 << 10;
-
 /// A clock that is kept right moves by less than this between two looks.
 const STEP: Duration = Duration::from_secs(1);
 
 /// A slot that does not take its warning within this time is busy; the status has it all the same.
 const LONGEST: Duration = Duration::from_secs(1);
 
+/// What helps if a disk does not answer.
+const HANGS: &str =
+    "see what is wrong with it: missiond writes what it keeps as soon as it answers";
+
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Trouble {
     Disk(&'static str, PathBuf),
+    Hangs,
     Audit,
     Clock,
     Files,
@@ -43,15 +46,25 @@ enum Trouble {
 
 /// What a trouble is, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Words {
-    text: String,
-    remedy: String,
+pub(super) struct Words {
+    pub text: String,
+    pub remedy: String,
 }
 
 impl Words {
-    fn new(text: impl Into<String>, remedy: impl Into<String>) -> Words {
+    pub fn new(text: impl Into<String>, remedy: impl Into<String>) -> Words {
         let (text, remedy) = (text.into(), remedy.into());
         Words { text, remedy }
+    }
+
+    /// A problem that is known of from now on.
+    pub fn ailment(self, condition: Condition) -> Ailment {
+        Ailment {
+            condition,
+            since: Utc::now(),
+            text: self.text,
+            remedy: self.remedy,
+        }
     }
 }
 
@@ -75,6 +88,7 @@ pub(super) fn start(
         known: Troubles::new(),
         since: BTreeMap::new(),
         clock: WallClock::new(SystemTime::now(), Instant::now()),
+        looking: Worker::new(PACE),
     };
     let task = tokio::spawn(async move {
         loop {
@@ -115,6 +129,7 @@ struct Health {
     known: Troubles,
     since: BTreeMap<Trouble, DateTime<Utc>>,
     clock: WallClock,
+    looking: Worker,
 }
 
 impl Health {
@@ -128,14 +143,23 @@ impl Health {
             .values()
             .map(|slot| HeavyProgram::of(&slot.watch_status().borrow()))
             .collect();
-        let found = blocking::run(move || look(places, programs)).await;
+        let found = self.looking.run(move || look(places, programs)).await;
+        let hangs = matches!(&found, Err(error) if error.kind() == io::ErrorKind::TimedOut);
         let lack = |error: io::Error| Words::new(error.to_string(), headroom::MORE_FILES);
         let mut troubles = found.map_err(lack).flatten().unwrap_or_else(|lack| {
             // Nothing else can be looked at, and is as it was.
             let mut known = self.known.clone();
-            known.insert(Trouble::Files, lack);
+            if !hangs {
+                known.insert(Trouble::Files, lack);
+            }
             known
         });
+        let no_look =
+            hangs.then(|| "the disk of the log or the state directory does not answer".to_owned());
+        match self.context.bus.hanging().or(no_look) {
+            Some(text) => drop(troubles.insert(Trouble::Hangs, Words::new(text, HANGS))),
+            None => drop(troubles.remove(&Trouble::Hangs)),
+        }
         let audit = self.context.audit.failing().borrow().clone();
         troubles.extend(audit.map(|error| (Trouble::Audit, audit_fails(&error))));
         let set_back = self.clock.look(SystemTime::now(), Instant::now());
@@ -201,6 +225,7 @@ impl Trouble {
     fn condition(&self) -> Option<Condition> {
         match self {
             Trouble::Disk(..) => Some(Condition::DiskFull),
+            Trouble::Hangs => Some(Condition::DiskHangs),
             Trouble::Audit => Some(Condition::AuditUnwritable),
             Trouble::Clock => Some(Condition::ClockSetBack),
             Trouble::Files => Some(Condition::FewDescriptors),
@@ -218,6 +243,7 @@ impl Trouble {
                     path.display()
                 )
             }
+            Trouble::Hangs => "the disk of the logs answers again".to_owned(),
             Trouble::Audit => "the audit is written again".to_owned(),
             Trouble::Clock => "the clock has passed the time from which it was set back".to_owned(),
             Trouble::Files => "there are file descriptors again".to_owned(),
@@ -252,7 +278,9 @@ fn look(
     programs: Vec<HeavyProgram>,
 ) -> Result<Troubles, Words> {
     headroom::check_files_left().map_err(|lack| Words::new(lack.to_string(), lack.next))?;
-    let full = places.into_iter().filter(|(_, path)| is_full(path));
+    let full = places
+        .into_iter()
+        .filter(|(_, path)| headroom::is_disk_full(path));
     let disks = full.map(|(name, path)| {
         let text = disk_is_full(name, &path);
         (Trouble::Disk(name, path), text)
@@ -262,15 +290,6 @@ fn look(
         Some((Trouble::Stopped(program.slot), words))
     });
     Ok(disks.chain(stopped).collect())
-}
-
-/// A directory that is not there is a trouble of its own.
-fn is_full(directory: &Path) -> bool {
-    rustix::fs::statvfs(directory).is_ok_and(|disk| {
-        let no_files = disk.f_files > 0 && disk.f_favail == 0;
-        let room = disk.f_bavail.saturating_mul(disk.f_frsize);
-        no_files || room < LEAST_ROOM
-    })
 }
 
 fn disk_is_full(name: &str, path: &Path) -> Words {

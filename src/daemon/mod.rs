@@ -137,6 +137,7 @@ pub struct DaemonHandle {
     about: Pong,
     fault: watch::Receiver<Option<String>>,
     lost: watch::Receiver<Vec<String>>,
+    missing: watch::Receiver<Vec<Ailment>>,
     health: Ailments,
 }
 
@@ -183,7 +184,9 @@ impl DaemonHandle {
 
     /// What hampers the daemon at present.
     pub fn health(&self) -> Vec<Ailment> {
-        self.health.borrow().clone()
+        let mut health = self.health.borrow().clone();
+        health.extend(self.missing.borrow().iter().cloned());
+        health
     }
 
     fn wider_policies(&self) -> Vec<String> {
@@ -229,6 +232,8 @@ pub struct Daemon {
     fault: watch::Sender<Option<String>>,
     /// What was removed under the daemon, in words.
     lost: watch::Sender<Vec<String>>,
+    /// What was removed and can't be made again at present.
+    missing: watch::Sender<Vec<Ailment>>,
     /// A person has taken the policies that are in force, in this daemon or in one before it.
     policies_are_known: bool,
 }
@@ -341,6 +346,7 @@ impl Daemon {
             gone: watch::Sender::new(GoneOnes::default()),
             fault: watch::Sender::default(),
             lost: watch::Sender::default(),
+            missing: watch::Sender::default(),
             policies_are_known: true,
         }
     }
@@ -365,6 +371,7 @@ impl Daemon {
             about: serving::about(&self.config, &self.context),
             fault: self.fault.subscribe(),
             lost: self.lost.subscribe(),
+            missing: self.missing.subscribe(),
             health,
         }
     }

@@ -2,11 +2,12 @@
 //! does so with the runtime directory at the last logout. The kernel tells of a loss; nothing is looked at until then.
 
 use super::Daemon;
+use super::health::Words;
 use super::kept_policies;
 use super::own_log::OwnLog;
 use super::runtime_dir::RuntimeDir;
 use crate::config::LOG_FILE;
-use crate::core::model::EventKind;
+use crate::core::model::{Condition, EventKind};
 use crate::os::directory_watch::DirectoryWatch;
 use crate::os::paths;
 use crate::slot::{SlotCommand, SlotContext};
@@ -43,8 +44,8 @@ struct Needed {
 pub(super) struct Restored {
     /// What was lost and is there again, in words.
     pub made: Vec<String>,
-    /// What is lost and can't be made again, with the reason.
-    pub missing: Vec<String>,
+    /// What is lost and can't be made again, with the reason, and what helps.
+    pub missing: Vec<Words>,
     /// The new listener, if the socket was lost.
     pub listener: Option<UnixListener>,
 }
@@ -57,16 +58,19 @@ impl Restored {
 
     /// A directory is there, and is not one that a start would take.
     fn is_exposed(&mut self, what: fmt::Arguments, error: &dyn fmt::Display) {
-        self.missing.push(format!(
-            "{what} can't be used any more: {error}; the slots run on meanwhile"
+        self.missing.push(Words::new(
+            format!("{what} can't be used any more: {error}; the slots run on meanwhile"),
+            "see to it that it is a directory of your own that nobody else can write (mode 0700)",
         ));
     }
 
     /// The next step depends on the error alone, which names it.
     pub fn is_missing(&mut self, what: fmt::Arguments, error: &dyn fmt::Display) {
-        self.missing.push(format!(
-            "{what} was removed, and can't be made again: {error}; as soon as that is corrected, missiond makes it \
-             again by itself, and the slots run on meanwhile"
+        self.missing.push(Words::new(
+            format!(
+                "{what} was removed, and can't be made again: {error}; the slots run on meanwhile"
+            ),
+            "as soon as that is corrected, missiond makes it again by itself",
         ));
     }
 }
@@ -237,7 +241,7 @@ pub(super) struct PlaceKeeper {
     /// Where a new listener goes, if the socket is lost.
     listeners: Option<mpsc::Sender<UnixListener>>,
     /// What could not be made again at the last look.
-    missing: Vec<String>,
+    missing: Vec<Words>,
     log: Option<OwnLog>,
 }
 
@@ -273,22 +277,29 @@ impl Daemon {
             let _ = listeners.send(listener).await;
         }
         let missing_before = std::mem::replace(&mut ground.missing, restored.missing.clone());
-        let is_new = |text: &&String| !missing_before.contains(text);
+        let is_new = |words: &&Words| !missing_before.contains(words);
         let newly_missing = restored.missing.iter().filter(is_new);
-        for text in restored.made.iter().chain(newly_missing) {
+        let newly_missing = newly_missing.map(Words::to_string);
+        for text in restored.made.iter().cloned().chain(newly_missing) {
             tracing::warn!("{text}");
-            let text = text.clone();
             self.context.bus.publish(None, EventKind::Warning { text });
         }
+        self.missing.send_if_modified(|ailments| {
+            let before = std::mem::take(ailments);
+            let known = |words: &Words| before.iter().find(|one| one.text == words.text).cloned();
+            let lost =
+                |words| known(&words).unwrap_or_else(|| words.ailment(Condition::DirectoryLost));
+            ailments.extend(restored.missing.into_iter().map(lost));
+            *ailments != before
+        });
         self.lost.send_if_modified(|lost| {
-            let before = lost.clone();
-            lost.retain(|text| !missing_before.contains(text));
-            for text in restored.made.into_iter().chain(restored.missing) {
+            let before = lost.len();
+            for text in restored.made {
                 if !lost.contains(&text) {
                     lost.push(text);
                 }
             }
-            *lost != before
+            lost.len() != before
         });
         if !kept_policies::file(&self.context.state).exists() {
             self.keep_policies();

@@ -176,6 +176,18 @@ pub fn why_not_made(error: &std::io::Error) -> String {
     }
 }
 
+/// A disk with less room than this is full: an entry of the audit and some output of a slot need as much.
+const LEAST_ROOM: u64 = 64 << 10;
+
+/// A directory that is not there is a trouble of its own.
+pub fn is_disk_full(directory: &std::path::Path) -> bool {
+    rustix::fs::statvfs(directory).is_ok_and(|disk| {
+        let no_files = disk.f_files > 0 && disk.f_favail == 0;
+        let room = disk.f_bavail.saturating_mul(disk.f_frsize);
+        no_files || room < LEAST_ROOM
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -329,10 +329,35 @@ fn a_loss_is_told_each_time_and_a_lasting_one_until_it_is_over() {
     });
     let next_step = "as soon as that is corrected, missiond makes it again by itself";
     assert!(status().contains(next_step), "{}", status());
+    // Scripts find it with each slot, and without any, with what helps; the event has it too.
+    for health in [
+        &daemon.status("a")["health"],
+        &daemon.json(&["stats"])["health"],
+    ] {
+        let found = health.as_array().expect("a list").iter();
+        let found: Vec<_> = found
+            .filter(|one| one["condition"] == "directory_lost")
+            .collect();
+        assert!(!found.is_empty(), "{health}");
+        let is_logs = |one: &&&Value| {
+            one["text"]
+                .as_str()
+                .is_some_and(|text| text.contains("logs was removed"))
+        };
+        assert!(found.iter().any(|one| is_logs(&one)), "{health}");
+        assert!(
+            found.iter().all(|one| one["remedy"] == next_step),
+            "{health}"
+        );
+    }
+    assert!(told(next_step) > 0, "{}", events.printed());
     fs::remove_file(&logs).expect("it is ours");
     fs::create_dir(&logs).expect("by a person");
     until("it to leave status", || {
         (!status().contains("can't be made again")).then_some(())
+    });
+    until("nothing to be wrong", || {
+        daemon.json(&["stats"])["health"].is_null().then_some(())
     });
     let lasting = told("logs was removed, and can't be made again");
     assert_eq!(lasting, 1, "{}", events.printed());

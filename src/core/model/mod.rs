@@ -90,6 +90,10 @@ pub struct Pong {
 pub enum Condition {
     /// The disk of the log or the state directory is full.
     DiskFull,
+    /// The disk of the log or the state directory does not answer.
+    DiskHangs,
+    /// A directory that the daemon needs was removed and can't be made again, or can't be used any more.
+    DirectoryLost,
     AuditUnwritable,
     ClockSetBack,
     /// File descriptors are running out.
