@@ -22,11 +22,12 @@ use crate::launch::rehearsed::{Acquaintance, acquaintance, how_to};
 use crate::launch::{
     NoVersion, check_cwd, environment, installed_version, process_environment, resolve_program,
 };
+use crate::os::headroom;
 use crate::os::paths::{Env, check_private_dir};
 use crate::shim;
 use crate::slot::sessions_dir;
 use anstyle::{AnsiColor, Style};
-use rustix::fs::statvfs;
+use rustix::fs::{Access, access, statvfs};
 use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 use serde_json::json;
@@ -169,6 +170,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
     findings.push(socket(&env, &config.daemon));
     findings.extend(linger::linger(env.runtime_home.as_deref()));
     findings.push(logs(&env, &config.daemon));
+    findings.push(state(&env, &config.daemon));
     findings.extend(ptys(config.slots.len() as u64));
     findings.push(open_files(config.slots.len() as u64));
     findings.extend(daemon(context, &file, &config).await);
@@ -458,12 +460,42 @@ fn logs(env: &Env, daemon: &DaemonConfig) -> Finding {
         Err(_) => return Finding::ok("logs", logs.to_string()),
         Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
     };
+    if headroom::is_disk_full(&there) {
+        return full("logs", &daemon.logs);
+    }
     let detail = format!("{logs}, {} MiB free", space / (1024 * 1024));
     if space < LITTLE_SPACE {
         let fix = "make room: recordings grow with what is shown";
         return Finding::warn("logs", detail).fix(fix);
     }
     Finding::ok("logs", detail)
+}
+
+/// Where the daemon keeps its records of the slots.
+fn state(env: &Env, daemon: &DaemonConfig) -> Finding {
+    let dir = match env.state_dir() {
+        Ok(dir) => dir.join(&daemon.name),
+        Err(error) => return unable("state", &error.to_string()),
+    };
+    if let Err(error) = check_private_dir(&dir) {
+        return unable("state", &error.to_string());
+    }
+    let there = nearest_there(&dir);
+    if let Err(error) = access(&there, Access::WRITE_OK | Access::EXEC_OK) {
+        let detail = format!("{}: {error}", there.display());
+        return Finding::fail("state", detail).fix(
+            "see to it that you can write it, or set XDG_STATE_HOME to a directory of your own",
+        );
+    }
+    match headroom::is_disk_full(&there) {
+        true => full("state", &dir),
+        false => Finding::ok("state", dir.display().to_string()),
+    }
+}
+
+fn full(check: &'static str, dir: &Path) -> Finding {
+    let detail = format!("the disk of {} is full", dir.display());
+    Finding::fail(check, detail).fix("make room on it")
 }
 
 fn nearest_there(dir: &Path) -> PathBuf {

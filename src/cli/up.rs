@@ -16,7 +16,7 @@ use crate::os::{files, headroom};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use std::fs::{DirBuilder, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -193,7 +193,7 @@ async fn bring_up(
         Started::Ended(status) => match target::ping(&place.socket, timeout).await {
             // Another one was quicker.
             Ok(pong) => Ok((pong, false)),
-            Err(_) => Err(ended(status, log, begin, place)),
+            Err(_) => Err(ended(status, log, begin, place, context)),
         },
     }
 }
@@ -222,12 +222,16 @@ async fn until_it_answers(
 
 /// The log, and where this daemon's part of it begins.
 fn open_log(logs: &Path) -> Result<(File, u64), Failure> {
-    let fault = |error| {
-        Failure::failed(format!(
-            "cannot write the log in {}: {error}",
-            logs.display()
-        ))
-        .next("set `logs` under [daemon] in the config to a directory that you can write")
+    let fault = |error: std::io::Error| {
+        let shown = logs.display();
+        let next = match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                format!("make room on the disk of {shown}, then start it again")
+            }
+            _ => "set `logs` under [daemon] in the config to a directory that you can write"
+                .to_owned(),
+        };
+        Failure::failed(format!("cannot write the log in {shown}: {error}")).next(next)
     };
     let private = DirBuilder::new().recursive(true).mode(0o700).create(logs);
     private.map_err(fault)?;
@@ -338,7 +342,13 @@ fn give_up(child: &Child, timeout: Duration, place: &DaemonPlace) -> Failure {
 }
 
 /// The daemon's own error is the best there is to show.
-fn ended(status: ExitStatus, log: File, begin: u64, place: &DaemonPlace) -> Failure {
+fn ended(
+    status: ExitStatus,
+    log: File,
+    begin: u64,
+    place: &DaemonPlace,
+    context: &Context,
+) -> Failure {
     let blame = Blame::Fault(match status.code() {
         Some(2) => Fault::Usage,
         Some(4) => Fault::Refused,
@@ -346,8 +356,17 @@ fn ended(status: ExitStatus, log: File, begin: u64, place: &DaemonPlace) -> Fail
     });
     let said = tail(log, begin).unwrap_or_default();
     Failure::told_in(&said, blame).unwrap_or_else(|| {
+        let state = context.env.state_dir().unwrap_or_default();
+        let full = [place.logs.as_path(), &state];
+        if let Some(full) = full.into_iter().find(|place| headroom::is_disk_full(place)) {
+            // Its log had no room for what it had to say.
+            let full = full.display();
+            let text = format!("the daemon ended as it started: the disk of {full} is full");
+            let config = quoted(&place.config.display().to_string());
+            let next = format!("make room on it, then start it again: missiond up -c {config}");
+            return Failure::new(blame, text).next(next);
+        }
         let next = match said.is_empty() {
-            // A full disk, most likely: on a terminal it can say what its log has no room for.
             true => format!(
                 "see what it says: missiond run -c {}",
                 quoted(&place.config.display().to_string())

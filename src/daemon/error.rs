@@ -2,7 +2,8 @@
 
 use super::Holder;
 use crate::core::text::diagnostic::ConfigError;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// The cause, with what to do next if that is known.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +48,18 @@ impl DaemonError {
             what: what.into(),
             cause: cause.to_string(),
             next: None,
+        }
+    }
+
+    /// A file or directory of the daemon can't be used.
+    pub(crate) fn file(path: &Path, error: &io::Error) -> DaemonError {
+        let fault = DaemonError::place(path.display().to_string(), error);
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => fault.next(format!(
+                "make room on the disk of {}, then start it again",
+                path.parent().unwrap_or(path).display()
+            )),
+            _ => fault,
         }
     }
 

@@ -290,12 +290,12 @@ pub async fn run<S: Serving>(
     if tokio::time::timeout(LAST_NOTES, keeper).await.is_err() {
         tracing::warn!("what became of the tasks could not all be written down");
     }
+    bus.close().await;
     if let Some(server) = server {
         server.end().await;
     }
     notifier.abort();
     health.abort();
-    bus.close().await;
     reaper.inspect(tokio::task::JoinHandle::abort);
     drop(ground);
     Ok(())
@@ -387,7 +387,7 @@ fn task_store(context: &SlotContext) -> Result<(Store, Left), DaemonError> {
 /// The events, whose positions go on from those of the daemons before.
 fn event_bus(state: &Path) -> Result<Bus, DaemonError> {
     let file = state.join("events.jsonl");
-    Bus::open(&file).map_err(|error| DaemonError::place(file.display().to_string(), error))
+    Bus::open(&file).map_err(|error| DaemonError::file(&file, &error))
 }
 
 fn context(
@@ -404,15 +404,15 @@ fn context(
     paths::ensure_private_dir(&state)
         .map_err(|error| DaemonError::place("the state directory", error))?;
     let audit_file = logs.join(audit::FILE);
-    let audit = Audit::open(&audit_file, &state)
-        .map_err(|error| DaemonError::place(audit_file.display().to_string(), error))?;
+    let audit =
+        Audit::open(&audit_file, &state).map_err(|error| DaemonError::file(&audit_file, &error))?;
     let worktrees = config
         .daemon
         .worktrees_in(env)
         .map_err(|error| DaemonError::place("the worktrees' directory", error))?;
     let bus = event_bus(&state)?;
-    let once = OnceRequests::open(&state)
-        .map_err(|(place, error)| DaemonError::place(place.display().to_string(), error))?;
+    let once =
+        OnceRequests::open(&state).map_err(|(place, error)| DaemonError::file(&place, &error))?;
     Ok(SlotContext {
         worktrees,
         program: host.program().to_owned(),

@@ -72,7 +72,7 @@ impl RuntimeDir {
         let holder = Holder::this_process(&socket, &config.file);
         for lock in [&by_name, &by_logs] {
             let written = holder.write(&lock.file);
-            written.map_err(|error| DaemonError::place("the lock", error))?;
+            written.map_err(|error| DaemonError::file(&lock.path, &error))?;
         }
         let (listener, own) = match service::passed_listener(&socket)? {
             Some(passed) => (passed, None),
@@ -295,7 +295,7 @@ fn ours_to_write(
 /// A lock, not a pid file: it can't be stale. Yet what a daemon was about to start when it was killed holds it for a
 /// moment: it is waited for while nobody listens.
 async fn lock(path: PathBuf, whose: &str, socket: &Path) -> Result<Lock, DaemonError> {
-    let place = |error: std::io::Error| DaemonError::place(path.display().to_string(), error);
+    let place = |error: std::io::Error| DaemonError::file(&path, &error);
     let file = files::append(&path).map_err(place)?;
     let given_up = Instant::now() + LOCK_PATIENCE;
     loop {
@@ -316,7 +316,7 @@ async fn lock(path: PathBuf, whose: &str, socket: &Path) -> Result<Lock, DaemonE
 
 /// Binds the socket; a stale one is probed before it is replaced.
 async fn listen(socket: &Path, env: &Env) -> Result<UnixListener, DaemonError> {
-    let place = |error: std::io::Error| DaemonError::place(socket.display().to_string(), error);
+    let place = |error: std::io::Error| DaemonError::file(socket, &error);
     check_socket_directory(socket.parent().unwrap_or(Path::new("/")), env)?;
     if let Ok(found) = socket.symlink_metadata() {
         if !found.file_type().is_socket() {

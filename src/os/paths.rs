@@ -269,11 +269,11 @@ pub fn ensure_private_dir(dir: &Path) -> Result<(), PathError> {
     }
 }
 
-/// The same without creating it: a missing one is not an error.
+/// The same without creating it: a missing one is not an error, if it can be created at a safe place.
 pub fn check_private_dir(dir: &Path) -> Result<(), PathError> {
     match fs::symlink_metadata(dir) {
         Ok(found) => check_private(dir, &found),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => check_place_of(dir),
         Err(source) => {
             let dir = dir.to_owned();
             Err(PathError::CantMake { dir, source })

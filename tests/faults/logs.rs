@@ -11,6 +11,7 @@ use missiond::core::claude::reading::{Dialog, Observer, Seen, State, replay};
 use missiond::core::terminal::{At, Terminal};
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -263,6 +264,55 @@ fn no_key_is_pressed_without_a_record() {
         assert!(key["uid"].is_u64() && key["pid"].is_u64(), "{key}");
     }
     daemon.cmd(&["down", "--yes"]).expect(0);
+}
+
+/// A start on a full disk says which disk, why, and what to do, as `doctor` does before.
+#[test]
+fn a_start_on_a_full_disk_names_the_disk_and_what_helps() {
+    let daemon = shells(&["a"], "sleep 1000");
+    daemon.cmd(&["down", "--yes"]).expect(0);
+    for place in [daemon.logs(), daemon.root().join("state/missiond")] {
+        let Some(disk) = SmallDisk::mount(&place, "256k") else {
+            return;
+        };
+        let shown = place.display().to_string();
+        disk.fill();
+        for command in ["up", "run"] {
+            let failed = daemon.cmd(&[command]).expect(1);
+            let is_told = failed.stderr.contains(&shown) && failed.stderr.contains("make room on");
+            assert!(is_told, "{command}: {failed}");
+        }
+        let doctor = daemon.cmd(&["doctor"]).expect(1);
+        let full = format!("the disk of {shown}");
+        assert!(
+            doctor.stdout.contains(&full) && doctor.stdout.contains("is full"),
+            "{doctor}"
+        );
+        drop(disk);
+    }
+}
+
+/// A state directory that a start would refuse is seen before.
+#[test]
+fn doctor_refuses_a_state_directory_that_others_can_write() {
+    let daemon = shells(&["a"], "sleep 1000");
+    daemon.cmd(&["down", "--yes"]).expect(0);
+    let state = daemon.root().join("state/missiond/missiond");
+    let is_refused = || {
+        let doctor = daemon.cmd(&["doctor"]);
+        assert!(doctor.stdout.contains("  state "), "{doctor}");
+        let lines: Vec<&str> = doctor.stdout.lines().collect();
+        lines.iter().any(|line| line.starts_with("fail  state"))
+    };
+    assert!(!is_refused());
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).expect("it is ours");
+    assert!(is_refused(), "others can write it");
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).expect("it is ours");
+    assert!(!is_refused());
+    let elsewhere = daemon.root().join("elsewhere");
+    fs::rename(&state, &elsewhere).expect("it is ours");
+    std::os::unix::fs::symlink(&elsewhere, &state).expect("a link");
+    assert!(is_refused(), "a link may lead elsewhere tomorrow");
 }
 
 /// A stop that the next daemon would not know of is no success.
