@@ -40,7 +40,7 @@ macro_rules! vocabulary {
 vocabulary! {
     one {
         /// In the footer while Claude Code can be interrupted, that is while it works.
-        INTERRUPTIBLE: "esc to interrupt", "2.0.42 to 2.1.325";
+        INTERRUPTIBLE: "esc to interrupt", "2.0.42 to 2.1.327";
         /// The beginning of the shortcuts panel: `! for shell mode`, or `bash mode` in older versions.
         SHORTCUTS: "! for ", "2.0.42 to 2.1.325";
         /// In front of the footer in an editor's mode.
@@ -48,9 +48,9 @@ vocabulary! {
         /// Below a question of the model.
         ENTER_TO_SELECT: "Enter to select", "2.0.42 to 2.1.325";
         /// How the question of a permission dialog begins.
-        DO_YOU_WANT: "Do you want", "2.0.42 to 2.1.325";
+        DO_YOU_WANT: "Do you want", "2.0.42 to 2.1.327";
         /// How it continues if it names the action.
-        DO_YOU_WANT_TO: "Do you want to ", "2.0.42 to 2.1.325";
+        DO_YOU_WANT_TO: "Do you want to ", "2.0.42 to 2.1.327";
         /// The end of the paragraph above the choices of a plan.
         PROCEED: "Would you like to proceed?", "2.0.42 to 2.1.310";
         /// Above the text of a plan.
@@ -69,6 +69,20 @@ vocabulary! {
         OF_MCP: "(MCP)", "2.0.42 to 2.1.325";
         /// The beginning of the text about a tool, below the values of its call.
         ABOUT_TOOL: "About the ", "2.0.65 to 2.1.325";
+        /// How a dialog shows a call of Grep, and one of Glob.
+        SEARCH: "Search(", "2.0.42 to 2.1.325";
+        /// Between the path of a file and the part of it that is to be read.
+        PART_OF_FILE: " · ", "2.0.42 to 2.1.327";
+        /// The part: `lines 10-14`.
+        LINES_OF_FILE: "lines ", "2.0.42 to 2.1.325";
+        /// The part: `from line 10`.
+        REST_OF_FILE: "from line ", NOWHERE;
+        /// The part: `pages 1-5`.
+        PAGES_OF_FILE: "pages ", NOWHERE;
+        /// Behind the query of a search: the only sites that are to be searched.
+        ALLOWED_DOMAINS: ", only allowing domains: ", "2.1.104 to 2.1.231";
+        /// Behind these: the sites that are not to be searched.
+        BLOCKED_DOMAINS: ", blocking domains: ", NOWHERE;
         /// Below a command with an explanation.
         HIDE_EXPLANATION: "ctrl+e to hide", "2.1.160 to 2.1.210";
         /// In a dialog that omits lines.
@@ -88,13 +102,17 @@ vocabulary! {
         /// In a spinner: the conversation is being compacted.
         COMPACTING: "compacting", "2.0.42 to 2.1.325";
         /// Below a call whose dialog is about to appear.
-        WAITING_FOR_PERMISSION: "Waiting for permission…", "2.1.325 to 2.1.325";
+        WAITING_FOR_PERMISSION: "Waiting for permission…", "2.1.325 to 2.1.327";
         /// Below a call that was refused or cut off.
-        INTERRUPTED_CALL: "Interrupted", "2.0.42 to 2.1.325";
+        INTERRUPTED_CALL: "Interrupted", "2.0.42 to 2.1.327";
         /// The beginning of a spinner that waits for agents.
-        WAITING_FOR: "Waiting for ", "2.1.235 to 2.1.325";
+        WAITING_FOR: "Waiting for ", "2.1.235 to 2.1.327";
         /// Below the last queued message.
-        SEND_NOW: "ctrl+x ctrl+s to send now", "2.1.290 to 2.1.325";
+        SEND_NOW: "ctrl+x ctrl+s to send now", "2.1.290 to 2.1.327";
+        /// In front of that.
+        QUEUED: "Queued · ", "2.1.327 to 2.1.327";
+        /// In the upper rule of an input box that does not show the beginning of its draft: `─── ↑ 1 more ───`.
+        MORE_ABOVE: " ↑ ", "2.1.100 to 2.1.327";
         /// At the right margin, right above the input box.
         NOT_LOGGED_IN: "Not logged in", "2.1.150 to 2.1.325";
         /// After the text of something that failed.
@@ -106,11 +124,11 @@ vocabulary! {
         /// The beginnings of the hints in an empty input box, for screens without any colour.
         HINTS: [
             "Try \"", "2.0.42 to 2.1.75";
-            "Press up to edit", "2.0.42 to 2.1.325";
+            "Press up to edit", "2.0.42 to 2.1.327";
         ]
         /// The descriptions of keys. Searched only in the last rows of a screen without an input box.
         KEY_HINTS: [
-            "esc to ", "2.0.42 to 2.1.325";
+            "esc to ", "2.0.42 to 2.1.327";
             "enter to ", "2.0.42 to 2.1.325";
             "ctrl+o to ", "2.0.42 to 2.1.325";
             "ctrl-o to ", NOWHERE;
@@ -175,25 +193,25 @@ vocabulary! {
         /// The row that submits a question with several choices; it has no number.
         BUTTONS: [
             "Submit", "2.0.42 to 2.1.325";
-            "Next", "2.0.76 to 2.1.325";
+            "Next", "2.0.72 to 2.1.325";
         ]
         /// The choices on the review page of the model's questions.
         REVIEW: [
             "Submit answers", "2.0.42 to 2.1.325";
-            "Cancel", "2.0.42 to 2.1.325";
+            "Cancel", "2.0.42 to 2.1.327";
         ]
         /// In the label of an option that says more than yes to one call.
         WIDENS: [
-            "don't ask", "2.0.42 to 2.1.325";
+            "don't ask", "2.0.42 to 2.1.327";
             "don’t ask", "2.1.50 to 2.1.325";
             "allow all", "2.0.42 to 2.1.220";
-            "auto mode", "2.1.113 to 2.1.325";
+            "auto mode", "2.1.113 to 2.1.327";
             "auto-accept", "2.0.42 to 2.1.325";
             "accept edits", "2.0.42 to 2.1.325";
             "auto-approve", "2.1.235 to 2.1.325";
             "bypass", NOWHERE;
             "always", "2.1.20 to 2.1.325";
-            "this session", "2.0.42 to 2.1.325";
+            "this session", "2.0.42 to 2.1.327";
             "allow reading", "2.0.42 to 2.1.325";
             "allow access", "2.1.20 to 2.1.325";
         ]
@@ -206,7 +224,7 @@ vocabulary! {
     named {
         /// The permission mode in the footer, and Claude Code's own name for it.
         MODES: [
-            "manual mode on" => "manual", "2.1.210 to 2.1.325";
+            "manual mode on" => "manual", "2.1.210 to 2.1.327";
             "auto mode on" => "auto", "2.1.165 to 2.1.325";
             "plan mode on" => "plan", "2.0.42 to 2.1.325";
             "accept edits on" => "acceptEdits", "2.1.165 to 2.1.325";
@@ -216,7 +234,7 @@ vocabulary! {
         ]
         /// Titles of permission dialogs, with their tools.
         TITLES: [
-            "Bash command" => "Bash", "2.0.42 to 2.1.325";
+            "Bash command" => "Bash", "2.0.42 to 2.1.327";
             "PowerShell command" => "PowerShell", NOWHERE;
             "Edit file" => "Edit", "2.0.42 to 2.1.325";
             "Create file" => "Write", "2.0.42 to 2.1.325";

@@ -3,7 +3,7 @@
 use super::Seen;
 use super::page::{Page, join_label};
 use crate::core::claude::vocabulary::{
-    BEHIND_ERROR, COMPACTING, ERRORS, INTERRUPTED_CALL, NOT_LOGGED_IN, RETRYING, SEND_NOW,
+    BEHIND_ERROR, COMPACTING, ERRORS, INTERRUPTED_CALL, NOT_LOGGED_IN, QUEUED, RETRYING, SEND_NOW,
     WAITING_FOR, WAITING_FOR_PERMISSION,
 };
 
@@ -77,8 +77,10 @@ fn above_queue(page: &Page, end: usize) -> usize {
 fn hinted_queue(page: &Page, end: usize) -> Option<usize> {
     let hint = page.above(end, |row| !page.is_blank(row) && !is_notice(page, row))?;
     let first = page.above(hint, |row| row == 0 || page.is_blank(row - 1))?;
-    let is_queue = page.text(hint).trim() == SEND_NOW && is_prompt(page.text(first));
-    is_queue.then_some(first)
+    let says = page.text(hint).trim().trim_start_matches(OUTPUT);
+    let says = says.trim_start_matches([' ', '\u{a0}']);
+    let is_hint = says == SEND_NOW || says.strip_prefix(QUEUED) == Some(SEND_NOW);
+    (is_hint && is_prompt(page.text(first))).then_some(first)
 }
 
 /// Why a request is tried again, from the spinner in `row`: `✻ 401 invalid x-api-key · Retrying in 4s · attempt 3/10`.

@@ -3,7 +3,7 @@
 use super::Composer;
 use super::dialog::has_key_hint;
 use super::page::{MARKER, Page, join_wrapped};
-use crate::core::claude::vocabulary::{HINTS, SHORTCUTS};
+use crate::core::claude::vocabulary::{HINTS, MORE_ABOVE, SHORTCUTS};
 
 /// The prompt: `❯` or `>` for a message, `!` for a shell command, `#` for a note to remember.
 const PROMPTS: [char; 4] = [MARKER, '>', '!', '#'];
@@ -88,8 +88,21 @@ impl Box {
     fn has_prompt(&self, page: &Page) -> bool {
         let mut rows = self.top + 1..self.bottom;
         let first = rows.next().map_or("", |row| page.text(row));
-        begins_with_prompt(first)
-            && rows.all(|row| page.is_blank(row) || page.row(row).indent() >= PROMPT_WIDTH)
+        let is_draft = |row| page.is_blank(row) || page.row(row).indent() >= PROMPT_WIDTH;
+        (begins_with_prompt(first) || self.is_scrolled(page)) && rows.all(is_draft)
+    }
+
+    /// Whether the first rows of the draft are not shown, and the prompt with them. The rule above says so, and the cursor
+    /// is in the text and on no marker: no view has both.
+    fn is_scrolled(&self, page: &Page) -> bool {
+        let label = page.text(self.top).trim_matches('─');
+        let is_count = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        let counts = label.strip_prefix(MORE_ABOVE).is_some_and(is_count);
+        let cursor = page.screen().cursor;
+        let in_text = (self.top + 1..self.bottom).contains(&cursor.row)
+            && cursor.col >= PROMPT_WIDTH
+            && !page.text(cursor.row).trim_start().starts_with(MARKER);
+        counts && in_text && page.row(self.top + 1).indent() >= PROMPT_WIDTH
     }
 
     pub(super) fn composer(&self, page: &Page) -> Composer {

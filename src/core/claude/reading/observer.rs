@@ -70,6 +70,8 @@ pub struct Observer {
     dialog_says: Vec<u8>,
     /// Columns and rows of the screen that it was read from.
     dialog_size: Size,
+    /// The open dialog before the terminal got another size, if it says something else since.
+    dialog_before: Option<Box<Dialog>>,
     /// A frame that is not taken in yet, since the size has just changed.
     put_off: Option<PutOff>,
     /// The dialog that an unknown page of the start was taken for, by its id.
@@ -173,6 +175,7 @@ impl Observer {
             unsure: None,
             dialog_says: Vec::new(),
             dialog_size: (0, 0),
+            dialog_before: None,
             put_off: None,
             asked_at_start: None,
         }
@@ -281,6 +284,9 @@ impl Observer {
             Seen::Starting if state == State::Confirming => self.observed.dialog.take(),
             _ => None,
         };
+        if let (Seen::Dialog(read), Some(dialog)) = (&mut reading.seen, &dialog) {
+            read.complete = dialog.complete;
+        }
         self.observed = Observed {
             state,
             dialog,
@@ -434,6 +440,8 @@ impl Observer {
         let compared = before
             .as_ref()
             .map(|before| self.compare(before, &dialog, seen));
+        self.dialog_before = self.unaltered(before.as_ref(), &dialog, compared, seen);
+        dialog.complete &= self.dialog_before.is_none();
         dialog.id = match (before, compared) {
             (Some(before), Some(Compared::Cut)) => {
                 let as_many = before.options.len() == dialog.options.len();
@@ -449,6 +457,22 @@ impl Observer {
         self.dialog_says = says;
         self.dialog_size = seen.size;
         dialog
+    }
+
+    /// What the dialog `now` was before the terminal got another size, if it says something else since. A new call does not
+    /// come with a resize: some versions draw the old one wrongly, and nothing of it is whole until it is gone or drawn as before.
+    fn unaltered(
+        &mut self,
+        before: Option<&Dialog>,
+        now: &Dialog,
+        compared: Option<Compared>,
+        seen: Shown,
+    ) -> Option<Box<Dialog>> {
+        let before = before.filter(|before| before.kind == now.kind)?;
+        let by_size = self.dialog_size != seen.size && compared == Some(Compared::Other);
+        let known = self.dialog_before.take();
+        let known = known.or_else(|| by_size.then(|| Box::new(before.clone())));
+        known.filter(|known| !is_drawn_again(known, now))
     }
 
     /// What the dialog `now` is to the one that was up `before`.

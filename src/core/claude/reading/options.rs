@@ -156,9 +156,11 @@ fn is_marked_below(page: &Page, row: usize, col: usize) -> bool {
     marked && unnumbered && behind_number
 }
 
-/// Whether a row is the next word of the numbered choice above it, which an old version has set to the very left.
+/// Whether a row is the next word of the numbered choice above it, which an old version has set to the very left, or behind
+/// the blank at which it was wrapped.
 fn runs_over(page: &Page, row: usize, col: usize) -> bool {
-    let outside = col > 0 && page.row(row).indent() == 0 && !page.is_rule(row);
+    let is_left = page.row(row).indent() <= col && marker_column(page.text(row)).is_none();
+    let outside = col > 0 && is_left && !page.is_rule(row);
     let follows = row > 0 && entry_starts(page, row - 1, col);
     outside && follows && !page.is_blank(row) && is_full(page, row)
 }

@@ -4,10 +4,10 @@ use super::activity;
 use super::called::Called;
 use super::dialog::{FoundDialog, is_cut_note};
 use super::page::{Joint, Page, has_room, join, join_label, joints};
-use super::values::{arguments, no_values, values};
+use super::values::{arguments, no_values, own_input, values};
 use crate::core::claude::vocabulary::{
     CALLS, CELL_NOTES, DO_YOU_WANT_TO, GENERIC_TITLE, HIDE_EXPLANATION, OF_AGENT, OF_MCP,
-    QUESTIONS, TITLES, UNSEEN_NOTES, USE_SKILL,
+    QUESTIONS, SEARCH, TITLES, UNSEEN_NOTES, USE_SKILL,
 };
 use serde_json::{Map, Value};
 use std::ops::Range;
@@ -41,7 +41,8 @@ pub(super) fn tool_and_input(found: &FoundDialog) -> (Option<String>, Input) {
         "NotebookEdit" => one("notebook_path", file_path(found, title, words)),
         _ => {
             let (named, input) = written_call(found);
-            return (named.or_else(|| Some((*tool).to_owned())), input);
+            let titled = || input.is_none().then(|| (*tool).to_owned());
+            return (named.or_else(titled), input);
         }
     };
     (Some((*tool).to_owned()), input)
@@ -163,10 +164,21 @@ pub(super) fn is_command_doubtful(found: &FoundDialog) -> bool {
     let (texts, width) = unindented(found.page(), &rows);
     let joints = command_joints(found, &texts, width);
     joints.contains(&Joint::Doubtful)
+        || is_overdrawn(found, &rows)
         || texts.iter().any(|text| text.contains(NOT_SHOWN))
         || rows
             .last()
             .is_some_and(|last| has_unseen_note(found, *last))
+}
+
+/// Whether the description has been drawn over a row of the command, as some versions do after a resize: they go on
+/// counting the rows that the command had before. It has a colour of its own, and a command has none.
+fn is_overdrawn(found: &FoundDialog, rows: &[usize]) -> bool {
+    let page = found.page();
+    let begins_plain = rows.first().is_some_and(|row| !page.row(*row).is_muted());
+    let is_drawn_over = |row: &usize| !page.is_blank(*row) && page.row(*row).is_muted();
+    let told_by_colour = begins_plain && dashed(found).is_none() && !is_explained(found);
+    told_by_colour && rows.iter().any(is_drawn_over)
 }
 
 /// Whether the dialog's own words below the command speak of characters that can't be seen.
@@ -394,7 +406,7 @@ fn called(found: &FoundDialog) -> (Option<String>, Input) {
     }
 }
 
-/// A call of one of Claude Code's own tools.
+/// A call of one of Claude Code's own tools. Which tool searches, Grep or Glob, is not told in words, and often not at all.
 fn written_call(found: &FoundDialog) -> (Option<String>, Input) {
     let page = found.page();
     let rows: Vec<usize> = match dashed(found) {
@@ -408,9 +420,14 @@ fn written_call(found: &FoundDialog) -> (Option<String>, Input) {
     let searched = matches!(name, "Grep" | "Glob")
         .then(|| arguments(&text))
         .flatten();
-    let input = searched.or_else(|| one(argument_name(name), Some(argument.to_owned())));
-    (Some(name.to_owned()), input)
+    let of_both = |input: &Map<String, Value>| input.keys().all(|key| OF_GLOB.contains(&&**key));
+    let is_either = text.starts_with(SEARCH) && searched.as_ref().is_some_and(of_both);
+    let input = searched.or_else(|| own_input(name, argument_name(name), argument));
+    ((!is_either).then(|| name.to_owned()), input)
 }
+
+/// The parameters of Glob, which Grep has too.
+const OF_GLOB: [&str; 2] = ["pattern", "path"];
 
 /// The first rows of text below the title, joined.
 fn first_paragraph(found: &FoundDialog) -> String {
@@ -447,7 +464,7 @@ fn uncapitalised(word: &str) -> String {
 fn call(text: &str) -> Option<(&'static str, &str)> {
     let (start, name) = CALLS.iter().find(|(start, _)| text.starts_with(start))?;
     let argument = text.strip_prefix(start)?.rsplit_once(')')?.0;
-    Some((name, argument.trim_matches('"')))
+    Some((name, argument))
 }
 
 fn argument_name(tool: &str) -> &'static str {

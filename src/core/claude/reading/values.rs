@@ -2,7 +2,10 @@
 
 use super::dialog::FoundDialog;
 use super::permission::{Input, dashed, end_of_values, indented_block, is_barred};
-use crate::core::claude::vocabulary::{ABOUT_TOOL, OF_MCP};
+use crate::core::claude::vocabulary::{
+    ABOUT_TOOL, ALLOWED_DOMAINS, BLOCKED_DOMAINS, LINES_OF_FILE, OF_MCP, PAGES_OF_FILE,
+    PART_OF_FILE, REST_OF_FILE,
+};
 use serde_json::{Map, Value};
 use unicode_width::UnicodeWidthStr;
 
@@ -63,14 +66,81 @@ pub(super) fn has_wrapped_value(found: &FoundDialog) -> bool {
 /// Columns that a value's block may leave free at its right side, with the blank between two words.
 const WRAP_MARGIN: usize = 8;
 
-/// The input of a call that is written with nothing in it: `demo - look (MCP)`, or `demo — Look Tool: (MCP)` with no values
-/// between it and what is said about the tool.
+/// The input of a call that is written with nothing in it: `demo - look (MCP)`, `demo - look() (MCP)`, or
+/// `demo — Look Tool: (MCP)` with no values between it and what is said about the tool.
 pub(super) fn no_values(found: &FoundDialog, named: &str) -> Input {
     let (before, after) = named.split_once(OF_MCP)?;
+    let before = before.trim_end();
+    let before = before.strip_suffix("()").unwrap_or(before);
     let after = after.trim_start();
     let has_values = after.starts_with('(') && !after.starts_with("()");
     let empty = !before.contains('(') && !has_values && dashed(found).is_none();
     empty.then(Map::new)
+}
+
+/// The input of a call of one of Claude Code's own tools: its argument, as it stands between the brackets, and what is told
+/// behind that.
+pub(super) fn own_input(tool: &str, key: &str, argument: &str) -> Input {
+    match tool {
+        "Read" => Some(read_input(key, argument)),
+        "WebSearch" => web_search_input(key, argument),
+        _ => Some(Map::from_iter([text(key, argument.trim_matches('"'))])),
+    }
+}
+
+fn text(key: &str, value: &str) -> (String, Value) {
+    (key.to_owned(), Value::from(value))
+}
+
+/// `/etc/services · lines 10-14`, `/etc/services · from line 10`, `/a.pdf · pages 1-5`. A path may end like that itself: then
+/// the file is another one in the same folder.
+fn read_input(key: &str, argument: &str) -> Map<String, Value> {
+    let part = argument.rsplit_once(PART_OF_FILE);
+    let part = part.and_then(|(path, part)| Some((path, part_of_file(part)?)));
+    let (path, part) = part.unwrap_or((argument, Vec::new()));
+    std::iter::once(text(key, path)).chain(part).collect()
+}
+
+/// The parameters that name a part of a file.
+fn part_of_file(told: &str) -> Option<Vec<(String, Value)>> {
+    let number = |text: &str| text.parse::<u64>().ok();
+    let first = |line: u64| ("offset".to_owned(), Value::from(line));
+    let told = told.trim();
+    if let Some(lines) = told.strip_prefix(LINES_OF_FILE) {
+        let (from, to) = lines.split_once('-')?;
+        let (from, to) = (number(from)?, number(to)?);
+        let count = (to + 1).checked_sub(from)?;
+        return Some(vec![first(from), ("limit".to_owned(), Value::from(count))]);
+    }
+    if let Some(from) = told.strip_prefix(REST_OF_FILE) {
+        return Some(vec![first(number(from)?)]);
+    }
+    let pages = told.strip_prefix(PAGES_OF_FILE)?;
+    let is_range = pages.chars().all(|c| c.is_ascii_digit() || c == '-');
+    is_range.then(|| vec![text("pages", pages)])
+}
+
+/// `"a query"`, or `"a query", only allowing domains: docs.rs, crates.io, blocking domains: example.org`. No domain has a quote
+/// in it, so that the last one ends the query.
+fn web_search_input(key: &str, argument: &str) -> Input {
+    let (query, told) = argument.strip_prefix('"')?.rsplit_once('"')?;
+    let mut input = Map::from_iter([text(key, query)]);
+    let (told, blocked) = told.split_once(BLOCKED_DOMAINS).unwrap_or((told, ""));
+    let allowed = match told.strip_prefix(ALLOWED_DOMAINS) {
+        Some(allowed) => allowed,
+        None if told.is_empty() => "",
+        None => return None,
+    };
+    for (key, domains) in [("allowed_domains", allowed), ("blocked_domains", blocked)] {
+        let domains: Vec<&str> = domains
+            .split(", ")
+            .filter(|name| !name.is_empty())
+            .collect();
+        if !domains.is_empty() {
+            input.insert(key.to_owned(), Value::from(domains));
+        }
+    }
+    Some(input)
 }
 
 fn value_of(text: &str) -> Value {
@@ -103,4 +173,66 @@ fn value_end(text: &str) -> Option<usize> {
         ends
     })?;
     Some(close.0 + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_part_of_a_file_is_no_part_of_its_path() {
+        for (argument, input) in [
+            ("/etc/hosts", json!({"file_path": "/etc/hosts"})),
+            (
+                "/etc/services · lines 10-14",
+                json!({"file_path": "/etc/services", "offset": 10, "limit": 5}),
+            ),
+            ("a · from line 7", json!({"file_path": "a", "offset": 7})),
+            (
+                "a.pdf · pages 1-5",
+                json!({"file_path": "a.pdf", "pages": "1-5"}),
+            ),
+            ("a · lines 9", json!({"file_path": "a · lines 9"})),
+            ("a · lines 9-3", json!({"file_path": "a · lines 9-3"})),
+            ("a · pages /etc", json!({"file_path": "a · pages /etc"})),
+            ("a · lines 1-2/b", json!({"file_path": "a · lines 1-2/b"})),
+        ] {
+            let read = own_input("Read", "file_path", argument);
+            assert_eq!(read.as_ref(), input.as_object(), "{argument}");
+        }
+    }
+
+    #[test]
+    fn the_sites_of_a_search_are_no_part_of_its_query() {
+        for (argument, input) in [
+            (r#""rust""#, Some(json!({"query": "rust"}))),
+            (
+                r#""rust", only allowing domains: docs.rs, crates.io"#,
+                Some(json!({"query": "rust", "allowed_domains": ["docs.rs", "crates.io"]})),
+            ),
+            (
+                r#""rust", blocking domains: a.org"#,
+                Some(json!({"query": "rust", "blocked_domains": ["a.org"]})),
+            ),
+            (
+                r#""rust", only allowing domains: b.org, blocking domains: a.org"#,
+                Some(
+                    json!({"query": "rust", "allowed_domains": ["b.org"], "blocked_domains": ["a.org"]}),
+                ),
+            ),
+            (
+                r#""a", only allowing domains: docs.rs""#,
+                Some(json!({"query": "a\", only allowing domains: docs.rs"})),
+            ),
+            (r#""rust", in another way"#, None),
+            ("rust", None),
+        ] {
+            let read = own_input("WebSearch", "query", argument);
+            let input = input
+                .as_ref()
+                .map(|input| input.as_object().expect("an object"));
+            assert_eq!(read.as_ref(), input, "{argument}");
+        }
+    }
 }

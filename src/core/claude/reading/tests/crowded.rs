@@ -107,14 +107,19 @@ fn a_pane_with_more_below_is_not_whole() {
     assert!(!plan("↓").complete);
 }
 
+/// Grep and Glob are shown by the same word: a rule for one of them must not answer for the other.
 #[test]
-fn a_search_is_told_from_a_read_by_its_call() {
-    let dialog = dialog(
-        "RULE\n Read file\n\n  Search(pattern: \"root\", path: \"/etc\")\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel",
-    );
-    assert_eq!(dialog.tool.as_deref(), Some("Grep"));
-    assert_eq!(input(&dialog, "pattern"), Some("root"));
-    assert_eq!(input(&dialog, "path"), Some("/etc"));
+fn a_search_is_told_from_a_read_by_its_call_and_names_a_tool_if_only_one_can_make_it() {
+    let search = |values: &str| {
+        let rows = " Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel";
+        dialog(&format!("RULE\n Read file\n\n  Search({values})\n\n{rows}"))
+    };
+    let either = search(r#"pattern: "root", path: "/etc""#);
+    assert_eq!(either.tool, None);
+    assert_eq!(input(&either, "pattern"), Some("root"));
+    assert_eq!(input(&either, "path"), Some("/etc"));
+    let grep = search(r#"pattern: "root", path: "/etc", type: "rs""#);
+    assert_eq!(grep.tool.as_deref(), Some("Grep"));
 }
 
 /// The upper rule of the box is off the screen, and what stood above it.

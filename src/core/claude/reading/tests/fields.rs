@@ -93,3 +93,19 @@ fn the_panel_of_shortcuts_is_no_menu() {
     assert_eq!(draft(panel).draft, "hello");
     assert!(draft("\n  /btw  Ask a side question\n  /model  Set the model").menu);
 }
+
+/// Newer versions scroll a draft that is too long for a low screen, and say so in the rule above it.
+#[test]
+fn a_draft_without_its_first_rows_is_a_draft_where_the_cursor_is_in_its_text() {
+    let rows = |first: &str| {
+        let rule = format!("─── ↑ 1 more {}", "─".repeat(COLS - 13));
+        format!("● Done.\n\n{rule}\n{first}\n  the end of it\nRULE\n\x1b[5;16H")
+    };
+    let composer = |rows: &str| read(&screen(rows)).composer.map(|composer| composer.draft);
+    let draft = composer(&rows("  a row of a draft and")).expect("a draft");
+    assert!(draft.ends_with("the end of it"), "{draft}");
+    let list = rows("  1. One").replace("  the end of it", "  ❯ 2. Two");
+    assert_eq!(composer(&list), None);
+    let elsewhere = rows("  a row of a draft and").replace("\x1b[5;16H", "\x1b[1;4H");
+    assert_eq!(composer(&elsewhere), None);
+}

@@ -143,3 +143,24 @@ fn a_late_drawing_for_a_size_that_is_over_is_no_other_dialog() {
     let again = observer.see(&late(3020, BASH)).dialog.clone();
     assert_eq!(again.expect("the dialog").id, first.id);
 }
+
+/// Some versions lay a dialog out wrongly after a resize: rows of the command may be missing, and nothing shows it.
+#[test]
+fn a_call_that_changes_with_the_size_is_not_whole_until_it_is_as_before_or_gone() {
+    let mut observer = Observer::new();
+    let mut see = |ms, rows: &str, cols| {
+        let mut frame = frame(ms, rows);
+        frame.screen.cols = cols;
+        let dialog = observer.see(&frame).dialog.clone();
+        dialog.map(|dialog| dialog.complete)
+    };
+    let long = BASH.replace("touch a", "touch a && rm b");
+    assert_eq!(see(0, &long, COLS), Some(true));
+    assert_eq!(see(5000, BASH, COLS - 1), Some(false));
+    let marked = BASH.replace("❯ 1. Yes\n   2.", "  1. Yes\n ❯ 2.");
+    assert_eq!(see(6000, &marked, COLS - 1), Some(false));
+    assert_eq!(see(9000, &long, COLS - 1), Some(true));
+    assert_eq!(see(12000, BASH, COLS - 2), Some(false));
+    assert_eq!(see(15000, BOX, COLS - 2), None);
+    assert_eq!(see(16000, BASH, COLS - 2), Some(true));
+}
