@@ -36,6 +36,9 @@ struct Arguments {
     /// Where the screens go, as text
     #[arg(long)]
     screens: Option<PathBuf>,
+    /// What is done and what must be seen then
+    #[arg(long, default_value = scenes::SCENES)]
+    scenes: PathBuf,
     /// Only sessions whose name begins so
     #[arg(long)]
     only: Vec<String>,
@@ -72,7 +75,7 @@ async fn main() -> Result<()> {
         arguments.only.is_empty() || arguments.only.iter().any(|only| name.starts_with(only))
     };
     let mut told = stage::Told::default();
-    for session in scenes::sessions()? {
+    for session in scenes::sessions(&arguments.scenes)? {
         if wanted(&session.name) && session.is_for(version) {
             stage::record(&place, &session, &mut told).await?;
         }

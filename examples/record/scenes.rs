@@ -5,8 +5,9 @@ use missiond::core::claude::Version;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::path::Path;
 
-const SCENES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/record/scenes.toml");
+pub const SCENES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/record/scenes.toml");
 
 #[derive(Debug, Deserialize)]
 struct File {
@@ -153,9 +154,10 @@ impl Mark {
     }
 }
 
-pub fn sessions() -> Result<Vec<Session>> {
-    let text = std::fs::read_to_string(SCENES).context(SCENES)?;
-    let file: File = toml::from_str(&text).context(SCENES)?;
+pub fn sessions(path: &Path) -> Result<Vec<Session>> {
+    let name = || path.display().to_string();
+    let text = std::fs::read_to_string(path).with_context(name)?;
+    let file: File = toml::from_str(&text).with_context(name)?;
     Ok(file.session)
 }
 

@@ -112,7 +112,12 @@ fn numbered_rows(screen: &str) -> (Vec<String>, Option<usize>) {
     let (mut rows, mut marked) = (Vec::new(), None);
     for line in screen.lines() {
         let text = line.trim_start_matches([' ', '│', '❯', '>']);
-        let Some((number, label)) = text.split_once(". ") else {
+        // Some versions leave out the blank behind the number where a label has no room.
+        let numbered = text.split_once('.');
+        let is_label = |label: &str| {
+            !label.trim().is_empty() && !label.starts_with(|c: char| c.is_ascii_digit())
+        };
+        let Some((number, label)) = numbered.filter(|(_, label)| is_label(label)) else {
             continue;
         };
         let Ok(number) = number.parse::<usize>() else {
