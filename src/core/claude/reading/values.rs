@@ -161,8 +161,15 @@ pub(super) fn arguments(row: &str) -> Input {
     (!values.is_empty()).then_some(values)
 }
 
-/// Where the value that `text` begins with ends: after its closing quote, or before `,` or `)`.
+/// Where the value that `text` begins with ends: after its closing quote or bracket, or before `,` or `)`.
 fn value_end(text: &str) -> Option<usize> {
+    if text.starts_with(['[', '{']) {
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        return values
+            .next()
+            .and_then(Result::ok)
+            .map(|_| values.byte_offset());
+    }
     let Some(quoted) = text.strip_prefix('"') else {
         return text.find([',', ')']);
     };
@@ -201,6 +208,18 @@ mod tests {
             let read = own_input("Read", "file_path", argument);
             assert_eq!(read.as_ref(), input.as_object(), "{argument}");
         }
+    }
+
+    #[test]
+    fn a_list_and_an_object_are_values() {
+        let row = r#"demo - look (MCP)(of: ["a","b"], deep: {"x":[1,2]}, what: "snow", n: 3)"#;
+        let read = arguments(row);
+        let input = json!({"of": ["a", "b"], "deep": {"x": [1, 2]}, "what": "snow", "n": 3});
+        assert_eq!(read.as_ref(), input.as_object());
+        assert_eq!(
+            arguments(r#"demo - look (MCP)(of: ["a", what: "snow")"#),
+            None
+        );
     }
 
     #[test]
