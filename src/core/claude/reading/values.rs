@@ -34,8 +34,9 @@ pub(super) fn values(found: &FoundDialog) -> Input {
     }
     let values = values
         .into_iter()
-        .map(|(key, lines)| (key, value_of(&lines.join("\n"))));
-    Some(values.collect::<Map<String, Value>>()).filter(|values| !values.is_empty())
+        .map(|(key, lines)| Some((key, value_of(&lines.join("\n"))?)));
+    let values = values.collect::<Option<Map<String, Value>>>();
+    values.filter(|values| !values.is_empty())
 }
 
 /// The rows that may have values: between the dashed lines, or below the row with the tool's name.
@@ -143,8 +144,13 @@ fn web_search_input(key: &str, argument: &str) -> Input {
     Some(input)
 }
 
-fn value_of(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+/// A value, if it can be told what was sent: an object or a list in a form of Claude Code's own, such as `{ x: true }`, can't.
+fn value_of(text: &str) -> Option<Value> {
+    match serde_json::from_str(text) {
+        Ok(value) => Some(value),
+        Err(_) if text.starts_with(['[', '{']) => None,
+        Err(_) => Some(Value::from(text)),
+    }
 }
 
 /// The values of a call on one row: `demo - look (MCP)(what: "the sky", n: 3)`.
@@ -154,7 +160,7 @@ pub(super) fn arguments(row: &str) -> Input {
     let mut values = Map::new();
     while let Some((key, text)) = rest.split_once(": ") {
         let end = value_end(text)?;
-        let value = value_of(&text[..end]);
+        let value = value_of(&text[..end])?;
         rest = text[end..].trim_start_matches([',', ' ']);
         values.insert(key.to_owned(), value);
     }
@@ -207,6 +213,19 @@ mod tests {
         ] {
             let read = own_input("Read", "file_path", argument);
             assert_eq!(read.as_ref(), input.as_object(), "{argument}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_no_json_is_no_value() {
+        for (text, expected) in [
+            ("{ x: true }", None),
+            ("[ 'a' ]", None),
+            ("[1, 2]", Some(json!([1, 2]))),
+            ("true", Some(json!(true))),
+            ("the {sky}", Some(json!("the {sky}"))),
+        ] {
+            assert_eq!(value_of(text), expected, "{text}");
         }
     }
 
