@@ -9,7 +9,7 @@ use super::output::Taken;
 use crate::audit::Record;
 use crate::core::claude::reading::State;
 use crate::core::claude::{HookEvent, HookWhat};
-use crate::core::machine::{End, Input, KERNEL_KILLED};
+use crate::core::machine::{Input, KERNEL_KILLED, ProgramEnd};
 use crate::core::model::ExitReport;
 use crate::core::model::{Ending, EventKind, Fault, RpcError};
 use crate::core::terminal::{At, Frame};
@@ -131,7 +131,7 @@ impl<K: ProgramKind> Slot<K> {
         K::note_end(self, &report, at.unwrap_or_else(Utc::now));
         K::save_record(self).await;
         let limit_reset = said.as_deref().and_then(health::limit_reset);
-        Input::Ended(End {
+        Input::Ended(ProgramEnd {
             report,
             said,
             limit_reset,

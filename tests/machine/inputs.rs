@@ -5,8 +5,8 @@ use missiond::core::claude::keys;
 use missiond::core::claude::reading::{Choice, Composer, Dialog, DialogKind, State};
 use missiond::core::claude::{HookEvent, HookWhat};
 use missiond::core::machine::{
-    Answer, Cause, Confirmation, End, Input, Interrupter, Interruption, Measure, Message,
-    Observation, Stroke,
+    Answer, Cause, Confirmation, Input, Interrupter, Interruption, Measure, Message, Observation,
+    ProgramEnd, Stroke,
 };
 use missiond::core::model::{ExitReport, Fault, Person, RpcError};
 use serde_json::json;
@@ -92,7 +92,7 @@ fn ended(how: &[&str]) -> Result<Input, String> {
         [code] => (Some(number(code)?), None, None),
         _ => return Err("`ended 1`, or `ended by signal 9`".to_owned()),
     };
-    Ok(Input::Ended(End {
+    Ok(Input::Ended(ProgramEnd {
         report: ExitReport { code, signal },
         said,
         limit_reset: None,

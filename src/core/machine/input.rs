@@ -92,7 +92,7 @@ impl Answer {
 
 /// How the slot's program ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct End {
+pub struct ProgramEnd {
     pub report: ExitReport,
     /// The last text of the program.
     pub said: Option<String>,
@@ -124,7 +124,7 @@ pub enum Input {
         reason: String,
         cause: Cause,
     },
-    Ended(End),
+    Ended(ProgramEnd),
     Found(Answer),
     /// The answer of the rules to [`Effect::Judge`].
     Judged {

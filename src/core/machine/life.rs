@@ -276,8 +276,8 @@ impl Machine {
         self.past.begin_run();
     }
 
-    pub(super) fn ended(&mut self, end: End, now: Instant) {
-        let End {
+    pub(super) fn ended(&mut self, end: ProgramEnd, now: Instant) {
+        let ProgramEnd {
             report,
             said,
             limit_reset,

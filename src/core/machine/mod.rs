@@ -47,7 +47,7 @@ pub use by_keys::KeysReach;
 pub use calls::Known;
 pub use cause::{Cause, KERNEL_KILLED};
 pub use effect::{Decider, Effect, Purpose, Reply};
-pub use input::{Answer, Confirmation, Deciding, End, Input, Message, Observation};
+pub use input::{Answer, Confirmation, Deciding, Input, Message, Observation, ProgramEnd};
 pub use interrupting::{Interrupter, Interruption};
 pub use judging::{KnownRules, Opinion, RulesQuestion, Wants};
 pub use keyboard::{HANDS_OFF, Stroke, strokes};

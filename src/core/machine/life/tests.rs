@@ -183,7 +183,7 @@ impl World {
             Op::Ends(code, signal) if self.running => {
                 self.running = false;
                 let report = ExitReport { code, signal };
-                self.put(Input::Ended(End {
+                self.put(Input::Ended(ProgramEnd {
                     report,
                     said: None,
                     limit_reset: None,
@@ -278,7 +278,7 @@ fn up() -> World {
 }
 
 fn end(world: &mut World, said: &str, limit_reset: Option<Instant>) -> Vec<Effect> {
-    let input = Input::Ended(End {
+    let input = Input::Ended(ProgramEnd {
         report: ExitReport {
             code: Some(1),
             signal: None,

@@ -10,7 +10,7 @@ fn a_slot_that_dies_is_started_again_each_time() {
             code: None,
             signal: Some(9),
         };
-        bench.put(Input::Ended(End {
+        bench.put(Input::Ended(ProgramEnd {
             report,
             said: None,
             limit_reset: None,
@@ -31,7 +31,7 @@ fn a_slot_that_dies_is_started_again_each_time() {
 #[test]
 fn a_clean_exit_is_final_unless_always_is_set() {
     let clean = || {
-        Input::Ended(End {
+        Input::Ended(ProgramEnd {
             report: ExitReport {
                 code: Some(0),
                 signal: None,
@@ -61,7 +61,7 @@ fn a_message_that_dies_unanswered_is_told_of() {
     bench.send(2, "hello");
     bench.arrives("hello");
     bench.hear(3, HookWhat::PromptTaken);
-    bench.put(Input::Ended(End {
+    bench.put(Input::Ended(ProgramEnd {
         report: ExitReport {
             code: None,
             signal: Some(9),
@@ -77,7 +77,7 @@ fn a_message_that_dies_unanswered_is_told_of() {
 #[test]
 fn a_persons_stop_wins_over_a_restart_that_is_under_way() {
     let mut bench = Bench::idle();
-    bench.put(Input::Ended(End {
+    bench.put(Input::Ended(ProgramEnd {
         report: ExitReport {
             code: Some(1),
             signal: None,
@@ -96,7 +96,7 @@ fn a_persons_stop_wins_over_a_restart_that_is_under_way() {
 fn after_five_deaths_in_a_row_it_gives_up_and_says_why() {
     let mut bench = Bench::idle();
     for _ in 0..5 {
-        bench.put(Input::Ended(End {
+        bench.put(Input::Ended(ProgramEnd {
             report: ExitReport {
                 code: Some(3),
                 signal: None,
@@ -139,7 +139,7 @@ fn a_refused_folder_is_not_tried_again() {
         composer: None,
         ..screen(State::Exited, "")
     });
-    bench.put(Input::Ended(End {
+    bench.put(Input::Ended(ProgramEnd {
         report: ExitReport {
             code: Some(1),
             signal: None,
@@ -162,7 +162,7 @@ fn whoever_waits_is_told_when_the_program_dies() {
     bench.arrives("hello");
     bench.see(screen(State::Thinking, ""));
     bench.send(3, "next");
-    bench.put(Input::Ended(End {
+    bench.put(Input::Ended(ProgramEnd {
         report: ExitReport {
             code: None,
             signal: Some(9),

@@ -45,7 +45,7 @@ impl Bench {
             code: Some(code),
             signal: None,
         };
-        self.put(Input::Ended(End {
+        self.put(Input::Ended(ProgramEnd {
             report,
             said: None,
             limit_reset: None,

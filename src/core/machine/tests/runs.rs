@@ -49,7 +49,7 @@ fn a_call_is_judged_by_what_the_program_was_started_with() {
         assert_eq!(circumstances, Circumstances::configured("manual", false));
         assert_eq!(bench.machine.config().cwd, Path::new("/elsewhere"));
         // The next program has the new settings.
-        bench.put(Input::Ended(End {
+        bench.put(Input::Ended(ProgramEnd {
             report: ExitReport::UNKNOWN,
             said: None,
             limit_reset: None,

@@ -20,7 +20,7 @@ pub(super) fn dies() -> Input {
         code: Some(1),
         signal: None,
     };
-    Input::Ended(End {
+    Input::Ended(ProgramEnd {
         report,
         said: None,
         limit_reset: None,
