@@ -40,19 +40,19 @@ pub struct Audit {
     jobs: mpsc::Sender<Job>,
     failing: watch::Receiver<Option<String>>,
     fails: watch::Sender<Option<String>>,
-    progress: Arc<Progress>,
+    progress: Arc<WriteProgress>,
 }
 
 /// What the writer is at, for those who would wait for it.
 #[derive(Debug, Default)]
-struct Progress {
+struct WriteProgress {
     /// When the current write began.
     began: Mutex<Option<std::time::Instant>>,
     /// Entries for which the queue had no room: lost, and refused.
     missed: Mutex<(u64, u64)>,
 }
 
-impl Progress {
+impl WriteProgress {
     fn hangs(&self) -> bool {
         let began = *locked(&self.began);
         began.is_some_and(|began| began.elapsed() >= LIMIT)
@@ -169,7 +169,7 @@ struct AuditWriter {
     witness: AuditWitness,
     written: watch::Sender<u64>,
     failing: watch::Sender<Option<String>>,
-    progress: Arc<Progress>,
+    progress: Arc<WriteProgress>,
     kept_file: PathBuf,
     /// The last head could be kept.
     keeps: bool,

@@ -25,7 +25,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
-use writing::{EventWriter, Unwritten};
+use writing::{EventWriter, UnwrittenEvents};
 
 /// Numbers events, has them written down, and passes them on.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ struct Ledger {
     /// The last event that listeners can take.
     visible: u64,
     recent: Recent,
-    unwritten: Unwritten,
+    unwritten: UnwrittenEvents,
     /// What was told since this process began, counted.
     tally: Tally,
 }

@@ -36,7 +36,7 @@ pub struct FileNews {
 
 /// The numbers that were given out although the disk does not answer.
 #[derive(Debug, Default)]
-pub(super) struct Unwritten {
+pub(super) struct UnwrittenEvents {
     /// On the disk, all numbers up to this one count as used; 0 while the log says it itself.
     reserved: u64,
     is_reserving: bool,
@@ -45,10 +45,10 @@ pub(super) struct Unwritten {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct EventWriter(Arc<Files>);
+pub(super) struct EventWriter(Arc<EventFiles>);
 
 #[derive(Debug)]
-struct Files {
+struct EventFiles {
     path: Arc<Path>,
     log: Mutex<WatchedLog>,
     /// Whoever holds this may hang. It is never asked for by one who holds the ledger.
@@ -70,7 +70,7 @@ impl EventWriter {
     /// With the number of the last event of all daemons before.
     pub fn open(path: &Path) -> io::Result<(EventWriter, u64)> {
         let (log, position, last) = EventLog::open(path)?;
-        let files = Files {
+        let files = EventFiles {
             path: path.into(),
             log: Mutex::new(WatchedLog { log, failed: false }),
             position: Mutex::new(position),

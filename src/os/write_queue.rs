@@ -15,8 +15,8 @@ pub const LIMIT: Duration = Duration::from_secs(1);
 /// The queue of one thread. The thread ends with the last handle, once the queue is empty.
 #[derive(Debug, Clone)]
 pub struct WriteQueue {
-    shared: Arc<Shared>,
-    _handle: Arc<Handle>,
+    shared: Arc<WriterThread>,
+    _handle: Arc<CloseOnDrop>,
 }
 
 /// A write that was taken into the queue.
@@ -26,7 +26,7 @@ pub struct Ticket(u64);
 type Write = Box<dyn FnOnce() + Send>;
 
 #[derive(Debug)]
-struct Shared {
+struct WriterThread {
     room: usize,
     queue: Mutex<Queue>,
     /// There is something to write, or no handle any more.
@@ -61,9 +61,9 @@ impl Queue {
 }
 
 #[derive(Debug)]
-struct Handle(Arc<Shared>);
+struct CloseOnDrop(Arc<WriterThread>);
 
-impl Drop for Handle {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.queue().is_closed = true;
         self.0.given.notify_all();
@@ -73,7 +73,7 @@ impl Drop for Handle {
 impl WriteQueue {
     /// Starts the thread. `room` is how many bytes may wait for it.
     pub fn start(name: &str, room: usize) -> io::Result<WriteQueue> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WriterThread {
             room,
             queue: Mutex::default(),
             given: Condvar::new(),
@@ -86,7 +86,7 @@ impl WriteQueue {
             .spawn(move || worker.run())
             .map_err(|error| io::Error::other(headroom::why_not_made(&error)))?;
         Ok(WriteQueue {
-            _handle: Arc::new(Handle(shared.clone())),
+            _handle: Arc::new(CloseOnDrop(shared.clone())),
             shared,
         })
     }
@@ -145,7 +145,7 @@ impl WriteQueue {
     }
 }
 
-impl Shared {
+impl WriterThread {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
