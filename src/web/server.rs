@@ -362,7 +362,20 @@ impl Caller {
         refusal(self.look(shared).await?.as_deref())
     }
 
+    /// Why the one who has connected is refused, if it is. A process that was just forked may hold the connection for a moment and
+    /// be gone when it is looked up, so before a refusal those who still hold it are looked up.
     async fn look(&self, shared: &WebState) -> Result<Option<String>, HttpRefusal> {
+        if self.look_once(shared, true).await?.is_none() {
+            return Ok(None);
+        }
+        self.look_once(shared, !shared.may_alarm()).await
+    }
+
+    async fn look_once(
+        &self,
+        shared: &WebState,
+        unwritten: bool,
+    ) -> Result<Option<String>, HttpRefusal> {
         let unknown = |error: &dyn std::fmt::Display| {
             let text = format!("who has connected can't be looked up: {error}");
             HttpRefusal::new(StatusCode::SERVICE_UNAVAILABLE, Fault::Failed, text)
@@ -382,7 +395,7 @@ impl Caller {
         let params = WhereFromParams {
             pids: peer.pids,
             server: "web".to_owned(),
-            unwritten: !shared.may_alarm(),
+            unwritten,
         };
         let mut client = (shared.dial)().await?;
         let answer = client.call::<WhereFrom>(params).await;
@@ -390,7 +403,9 @@ impl Caller {
         if answer.outside {
             return Ok(None);
         }
-        shared.alarmed();
+        if !unwritten {
+            shared.alarmed();
+        }
         Ok(Some(answer.why.unwrap_or_default()))
     }
 }
