@@ -7,6 +7,7 @@ mod web {
     mod attacks;
     mod client;
     mod devices;
+    mod generated;
     mod live;
     mod page;
     mod race;

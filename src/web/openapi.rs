@@ -86,7 +86,7 @@ fn request(entry: &RequestEntry, scope: Scope, generator: &mut SchemaGenerator) 
             "summary": entry.about.trim(),
             "description": format!("Needs the scope `{scope}`."),
             "x-scope": scope,
-            "requestBody": { "required": false, "content": as_json((entry.params)(generator).into()) },
+            "requestBody": { "required": true, "content": as_json((entry.params)(generator).into()) },
             "responses": responses(as_json((entry.answer)(generator).into())),
         },
     })

@@ -310,6 +310,8 @@ pub struct ScreenAnswer {
     pub cols: usize,
     pub rows: usize,
     pub title: String,
+    /// Row and column, counted from 0.
+    #[schemars(with = "[usize; 2]")]
     pub cursor: (usize, usize),
     pub lines: Vec<String>,
 }
