@@ -4,7 +4,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The variable with the settings. Other programs with the same allocator would read it too.
+/// The environment variable with the settings. Other programs with the same allocator would read it too.
 pub const VARIABLE: &str = "_RJEM_MALLOC_CONF";
 
 /// For a daemon: a background thread returns free memory to the system within seconds, and all threads share one arena, so that

@@ -46,7 +46,8 @@ pub fn leave(group: &Path) {
     }
 }
 
-/// The kernel does not remove a group with processes in it, nor a daemon's group with slots in it.
+/// Removes the group if it is empty. The kernel does not remove a group with processes in it, nor a daemon's group with
+/// slots in it.
 pub fn remove(group: &Path) {
     let _ = fs::remove_dir(group);
     let _ = group.parent().map(fs::remove_dir);

@@ -21,7 +21,7 @@ pub struct LogFile {
     /// `None` if it could not be opened.
     open: Option<OpenLog>,
     cap: Cap,
-    /// The last write failed.
+    /// Whether the last write failed.
     failed: bool,
 }
 
@@ -32,7 +32,7 @@ struct OpenLog {
 }
 
 impl LogFile {
-    /// The first line opens it: if that fails, a later line tries again.
+    /// The first line opens the file: if that fails, a later line tries again.
     pub fn new(path: &Path, cap: Cap) -> LogFile {
         LogFile {
             path: path.to_owned(),
@@ -42,7 +42,7 @@ impl LogFile {
         }
     }
 
-    /// Applies from the next line on.
+    /// Sets the cap, which applies from the next line on.
     pub fn set_cap(&mut self, cap: Cap) {
         self.cap = cap;
     }
@@ -64,7 +64,7 @@ impl LogFile {
         written
     }
 
-    /// The file may have been removed: lines must go to the file at its path.
+    /// The open file. It is opened again if it was removed, because lines must go to the file at its path.
     fn opened(&mut self) -> io::Result<OpenLog> {
         let there = self.path.symlink_metadata();
         let is_there = |open: &OpenLog| match &there {
@@ -94,7 +94,7 @@ impl LogFile {
 }
 
 impl OpenLog {
-    /// Without a last line that a crash left incomplete.
+    /// Opens the file, without a last line that a crash left incomplete.
     fn at(path: &Path) -> io::Result<OpenLog> {
         let mut file = files::append(path)?;
         files::drop_torn_line(&mut file)?;

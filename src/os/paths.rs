@@ -144,7 +144,7 @@ impl Env {
         Ok(home.join(APP))
     }
 
-    /// Whether a directory is missiond's own, and not one with other things of the user.
+    /// Tells whether a directory is missiond's own, and not one with other things of the user.
     fn owns(&self, dir: &Path) -> bool {
         let own = [
             self.config_dir(),
@@ -163,7 +163,7 @@ impl Env {
         self.change_mode("700", dir)
     }
 
-    /// The same, but others may still read it.
+    /// Like [`Env::close_to_others`], but others may still read it.
     pub fn close_to_writers(&self, dir: &Path) -> Option<String> {
         self.change_mode("go-w", dir)
     }
@@ -269,7 +269,8 @@ pub fn ensure_private_dir(dir: &Path) -> Result<(), PathError> {
     }
 }
 
-/// The same without creating it: a missing one is not an error, if it can be created at a safe place.
+/// Like [`ensure_private_dir`], without creating it: a missing directory is not an error if it can be created in a safe
+/// place.
 pub fn check_private_dir(dir: &Path) -> Result<(), PathError> {
     match fs::symlink_metadata(dir) {
         Ok(found) => check_private(dir, &found),

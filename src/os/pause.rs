@@ -23,13 +23,13 @@ pub enum Moment {
     Pressed,
     /// A program has ended, and the next one is not started yet.
     BeforeStart,
-    /// The daemon's socket exists, and nobody answers there yet.
+    /// The daemon's socket exists, and the daemon does not answer yet.
     Bound,
     /// A client has made a request.
     Asked,
     /// The reading thread has read from the keyboard of an attached terminal.
     KeyRead,
-    /// The single task of `attach` has got it.
+    /// The only task of `attach` has received the key.
     KeyTaken,
     /// The writing thread is about to write to an attached terminal.
     BeforeShown,

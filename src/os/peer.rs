@@ -119,12 +119,12 @@ pub struct StatOfPeer {
     /// In clock ticks since the machine was started: together with the id, this identifies a process.
     pub started: u64,
     pub session: i32,
-    /// It has ended, and its parent has not waited for it yet.
+    /// Whether it has ended, and its parent has not waited for it yet.
     pub has_ended: bool,
 }
 
 impl StatOfPeer {
-    /// From the line of /proc/PID/stat.
+    /// Parses the line of /proc/PID/stat.
     fn parse(line: &[u8]) -> Option<StatOfPeer> {
         let fields = process_stat::Stat::parse(line)?;
         Some(StatOfPeer {

@@ -71,7 +71,7 @@ pub async fn ensure(root: &Path, cwd: &Path, slot: &str) -> Result<(), String> {
     };
     let add = ["worktree", "add", "--no-checkout"];
     let mut made = git(cwd, &[&add, &what[..]].concat()).await;
-    // A worktree that somebody deleted by hand is still on git's list. No other safeguard may be overridden, such as that a
+    // A worktree that was deleted by hand is still on git's list. No other safeguard may be overridden, such as that a
     // branch is checked out only once.
     if made.as_ref().is_err_and(|error| error.contains(DELETED)) {
         made = git(cwd, &[&add[..], &["-f"], &what[..]].concat()).await;
@@ -99,7 +99,7 @@ async fn check_out(root: &Path) -> Result<(), String> {
 /// git's message about a worktree that is on its list and not on the disk.
 const DELETED: &str = "is a missing but already registered worktree";
 
-/// The slot's directory may have changed since.
+/// Checks that the worktree belongs to the repository of `cwd`. The slot's directory may have changed since.
 async fn check_same_repository(root: &Path, cwd: &Path) -> Result<(), String> {
     let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
     let (of_tree, of_cwd) = (git(root, &common).await?, git(cwd, &common).await?);
@@ -447,7 +447,7 @@ mod tests {
         assert_eq!(read(&tree), "of the repository");
     }
 
-    /// Submodules and repositories inside of it have settings of their own, which git would obey where it looks into them.
+    /// Submodules and nested repositories have their own settings, which git would obey if it looks into them.
     #[tokio::test]
     async fn nothing_of_a_submodule_or_a_nested_repository_runs() {
         let dir = tempfile::tempdir().unwrap();
