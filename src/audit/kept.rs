@@ -40,7 +40,7 @@ impl KeptHead {
         state.join(format!("audit.{}.head", &hash[..16]))
     }
 
-    /// A missing file is `None`. An error names the file.
+    /// Loads the file; a missing one is `None`. An error names the file.
     pub fn load(file: &Path) -> io::Result<Option<KeptHead>> {
         let fault = |error: &dyn fmt::Display| {
             io::Error::other(format!("{} can't be read: {error}", file.display()))
@@ -83,7 +83,7 @@ impl KeptHead {
     }
 }
 
-/// The file or its directory does not exist.
+/// Tells whether the error means that the file or its directory does not exist.
 fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),

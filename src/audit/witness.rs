@@ -40,7 +40,7 @@ pub struct AuditWitness {
 }
 
 impl AuditWitness {
-    /// Sends the current head at once.
+    /// A witness that sends the present head at once.
     pub fn new(log: SystemLog, audit: PathBuf, head: &Head) -> AuditWitness {
         let mut witness = AuditWitness {
             log,
@@ -62,7 +62,7 @@ impl AuditWitness {
         }
     }
 
-    /// A machine without a system log has no witness, and an overloaded one must not block missiond.
+    /// Sends the head. A machine without a system log has no witness, and an overloaded one must not block missiond.
     pub fn tell(&mut self, head: &Head) {
         if head.seq > self.told {
             let _ = self.send(head);
