@@ -79,7 +79,7 @@ const EVIDENCE: &[(&str, Version)] = &[
 
 const ALWAYS: Version = Version::new(0, 0, 0);
 
-/// Whether a version calls this hook.
+/// Tells whether a version calls this hook.
 pub fn calls_hook(version: Version, hook: &str) -> bool {
     let mut known = EVIDENCE.iter().filter(|(_, since)| version >= *since);
     hook == GATE || known.any(|(name, _)| *name == hook)

@@ -101,7 +101,7 @@ pub fn environment(
     env.into_iter().collect()
 }
 
-/// Whether a variable belongs to the surroundings of a process, and not to the programs that it starts.
+/// Tells whether a variable belongs to the surroundings of a process, and not to the programs that it starts.
 pub fn is_left_out(name: &str) -> bool {
     LEFT_OUT.contains(&name)
         || LEFT_OUT_PREFIXES

@@ -1,4 +1,4 @@
-//! Where Claude Code keeps a conversation, and how it calls missiond.
+//! The paths of Claude Code's conversations, and the command by which it calls missiond.
 
 use crate::core::text::quoting::quoted;
 use crate::os::files;
