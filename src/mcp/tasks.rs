@@ -28,7 +28,7 @@ pub(super) struct NewTaskParams {
     /// How often it may be tried again when its slot ends during the task; default 0.
     #[serde(default)]
     retries: u32,
-    /// Your own name for it: a task with the same name is submitted only once.
+    /// Your own id for it: a task with the same id is submitted only once.
     #[serde(default)]
     id: Option<String>,
     /// It fails, and its turn is interrupted, this many milliseconds after a slot gets it; default: no limit.
@@ -52,7 +52,7 @@ pub(super) struct TaskOf {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskList {
-    /// Also ended tasks.
+    /// Also show ended tasks.
     #[serde(default)]
     all: bool,
 }
