@@ -27,7 +27,7 @@ struct SessionParams {
     code: String,
 }
 
-/// What the client sends with each later request.
+/// The token that the client sends with each later request, and its scope.
 #[derive(Serialize)]
 pub(super) struct WebSession {
     token: String,

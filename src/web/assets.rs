@@ -47,7 +47,7 @@ const ASSETS: &[Asset] = assets! {
     "/assets/manifest.webmanifest", "application/manifest+json", "manifest.webmanifest";
 };
 
-/// Any other path is not found.
+/// Serves a file of the page; any other path is not found.
 pub(super) async fn answer(method: http::Method, uri: Uri) -> Response {
     let asset = ASSETS.iter().find(|asset| asset.path == uri.path());
     match asset.filter(|_| method == http::Method::GET) {

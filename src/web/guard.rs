@@ -81,7 +81,7 @@ impl Hosts {
         is_in("http://", own) || is_in("https://", &self.behind_proxy)
     }
 
-    /// Whether this request may be processed.
+    /// Checks whether this request may be processed.
     pub fn check(&self, request: &Parts) -> Result<(), Denied> {
         self.check_host(request)?;
         self.check_origin(request)?;
@@ -128,7 +128,7 @@ fn is_of_browser(headers: &HeaderMap) -> bool {
         .any(|name| name.as_str().starts_with("sec-fetch-"))
 }
 
-/// JSON, with parameters or without. A form of another page can't have this type.
+/// Checks that the body is JSON, with or without parameters of the type. A form of another page can't have this type.
 fn check_content_type(headers: &HeaderMap) -> Result<(), Denied> {
     let given = only(headers, &CONTENT_TYPE).unwrap_or_default();
     let kind = given.split(';').next().unwrap_or_default().trim();
