@@ -112,7 +112,7 @@ impl Options {
 fn installed() -> Option<PathBuf> {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(Path::to_owned);
-    // Examples are in a directory of their own, below the programs.
+    // Cargo puts examples into a directory below the programs.
     let above = beside.as_deref().and_then(Path::parent).map(Path::to_owned);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories = beside
