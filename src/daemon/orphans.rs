@@ -83,8 +83,8 @@ async fn reap_adopted(mut ended: Signal, shims: Shims) {
     }
 }
 
-/// Reaps shims, and processes that the last check saw: those have no other parent code to reap them. Returns the other
-/// ended processes.
+/// Reaps ended shims, and ended processes that the last check saw too: no other code of the daemon reaps those. Returns
+/// the other ended processes.
 fn reap(seen: &HashSet<i32>, shims: &Shims) -> HashSet<i32> {
     let shims: HashSet<i32> = shims.all().iter().map(|shim| shim.pid).collect();
     let (mine, others): (Vec<i32>, Vec<i32>) = ended_and_adopted()

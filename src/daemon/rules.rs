@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct Role {
     pub text: Arc<str>,
     pub policy: Arc<Policy>,
-    /// The policy on the disk, if it allows more and waits for a person. Where it is stricter, it is in force already.
+    /// The policy on the disk, if it allows more and waits for a person. Its stricter verdicts count already.
     pub waits: Option<Arc<Policy>>,
 }
 
