@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 /// The maximum bytes of an entry that [`recent`] reads; a longer one is skipped.
 const LONGEST_RECENT: u64 = 1 << 20;
 
-/// Passes on the entries since a time, the newest first, until `each` has enough or about `budget` bytes are read. Returns
-/// whether all of them were read.
+/// Passes on the entries since a time, the newest first, until `each` has enough or about `budget` bytes are read.
+/// Returns whether all of them were read.
 pub fn recent(
     path: &Path,
     since: DateTime<Utc>,
@@ -187,8 +187,8 @@ impl EarlierAnswers {
 /// same.
 const DESCRIPTION: &str = "description";
 
-/// What makes two requests the same: the tool, and the input without the model's description of it. Secrets are masked in the
-/// audit, so a masked input counts as the same only if its hash is.
+/// What makes two requests the same: the tool, and the input without the model's description of it. Secrets are masked
+/// in the audit, so a masked input counts as the same only if its hash is.
 #[derive(Debug)]
 struct SameRequest {
     tool: String,

@@ -1,5 +1,5 @@
-//! The hash chain in the file: each entry holds the hash of the previous one, so that a changed, missing or swapped line is
-//! detected.
+//! The hash chain in the file: each entry holds the hash of the previous one, so that a changed, missing or swapped
+//! line is detected.
 
 use super::{AuditEntry, AuditGap, Record, RecordKind, hash_of};
 use crate::os::files::{self, LinesFromEnd};
@@ -75,8 +75,8 @@ pub fn verify_files(path: &Path, heads: &[Head]) -> io::Result<Result<Verified, 
     verify(files.into_iter().map(BufReader::new).collect(), heads)
 }
 
-/// Verifies a whole audit, the oldest file first. `heads` are known from other sources: each one that is not older than the kept
-/// entries must be in the chain.
+/// Verifies a whole audit, the oldest file first. `heads` are known from other sources: each one that is not older than
+/// the kept entries must be in the chain.
 pub fn verify(
     inputs: Vec<impl BufRead>,
     heads: &[Head],

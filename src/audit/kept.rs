@@ -54,7 +54,8 @@ impl KeptHead {
         kept.map(Some).map_err(|error| fault(&error))
     }
 
-    /// The heads of an audit that all daemons of this user have kept; `states` is the parent of their state directories.
+    /// The heads of an audit that all daemons of this user have kept; `states` is the parent of their state
+    /// directories.
     pub fn heads(states: &Path, audit: &Path) -> io::Result<Vec<Head>> {
         let Ok(entries) = std::fs::read_dir(states) else {
             return Ok(Vec::new());

@@ -1,5 +1,5 @@
-//! `audit.jsonl`: every verdict, key and refusal. Each entry is chained to the previous one by its hash, and is written before
-//! the answer leaves. Only files of that name in the log directory are touched.
+//! `audit.jsonl`: every verdict, key and refusal. Each entry is chained to the previous one by its hash, and is written
+//! before the answer leaves. Only files of that name in the log directory are touched.
 
 mod asked;
 mod chain;

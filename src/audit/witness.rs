@@ -1,4 +1,5 @@
-//! Sends the head of the chain to the system log: an attacker who rewrites the whole file would have to rewrite that too.
+//! Sends the head of the chain to the system log: an attacker who rewrites the whole file would have to rewrite that
+//! too.
 
 use super::Head;
 use chrono::Local;
@@ -7,8 +8,8 @@ use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use tokio::time::{Duration, Instant};
 
-/// The head is sent after this many entries, or [`SystemLog::within`] a time after the first unsent one: at most that much can be
-/// rewritten undetected.
+/// The head is sent after this many entries, or [`SystemLog::within`] a time after the first unsent one: at most that
+/// much can be rewritten undetected.
 const EVERY: u64 = 100;
 
 /// `authpriv.notice`: most systems keep it where only root can read and write.

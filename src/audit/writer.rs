@@ -123,7 +123,8 @@ impl Audit {
         Ok(audit)
     }
 
-    /// Returns when the kernel has the entry; the disk has it a moment later. After an error, the caller must not do the action.
+    /// Returns when the kernel has the entry; the disk has it a moment later. After an error, the caller must not do
+    /// the action.
     pub async fn write(&self, record: Record) -> io::Result<u64> {
         self.give(record, OnFailure::Refuse).await
     }

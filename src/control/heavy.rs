@@ -61,7 +61,8 @@ impl HeavyRequests {
     }
 }
 
-/// The turn and the bytes that one request holds. They are released when the request has been answered and no other [`HeldWork`] of it exists.
+/// The turn and the bytes that one request holds. They are released when the request has been answered and no other
+/// [`HeldWork`] of it exists.
 #[derive(Debug)]
 pub(super) struct Holding {
     turns: Turns,

@@ -1,5 +1,5 @@
-//! The schema of the control socket, made from the table of requests: for programs that speak to the daemon without this
-//! crate, and for the page that documents it.
+//! The schema of the control socket, made from the table of requests: for programs that speak to the daemon without
+//! this crate, and for the page that documents it.
 
 use super::permission::Access;
 use super::requests::{RequestEntry, requests};

@@ -21,8 +21,8 @@
 //! work on it.
 //!
 //! # With a running daemon
-//! [`Supervisor::connect_or_start`] uses the daemon that runs with the same configuration, and starts one in this process
-//! if there is none.
+//! [`Supervisor::connect_or_start`] uses the daemon that runs with the same configuration, and starts one in this
+//! process if there is none.
 //!
 //! # Your own policy
 //! [`Supervisor::with_policy`] accepts any [`PermissionPolicy`], and [`Supervisor::set_policy`] replaces it
@@ -70,8 +70,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// A supervisor: in this process, or a daemon that was already running ([`Supervisor::connect_or_start`]). Both are used in the
-/// same way.
+/// A supervisor: in this process, or a daemon that was already running ([`Supervisor::connect_or_start`]). Both are
+/// used in the same way.
 #[derive(Debug)]
 pub struct Supervisor {
     dial: Dialled,
@@ -138,8 +138,8 @@ impl Supervisor {
 
     /// Uses the daemon that runs with this configuration, or starts one in this process if there is none.
     ///
-    /// A daemon that was already running continues after this handle is dropped, and judges by its own policies: options with
-    /// your own policy are refused there.
+    /// A daemon that was already running continues after this handle is dropped, and judges by its own policies:
+    /// options with your own policy are refused there.
     pub async fn connect_or_start(options: Options) -> Result<Supervisor, DaemonError> {
         if let Some(running) = Supervisor::connect(&options).await? {
             return Ok(running);

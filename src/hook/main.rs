@@ -1,5 +1,5 @@
-//! `missiond hook --socket PATH --slot NAME --lock PATH`: passes Claude Code's hook events to the daemon, and the daemon's answer
-//! back. No async runtime: it runs before every tool call, and answers in milliseconds.
+//! `missiond hook --socket PATH --slot NAME --lock PATH`: passes Claude Code's hook events to the daemon, and the
+//! daemon's answer back. No async runtime: it runs before every tool call, and answers in milliseconds.
 
 use crate::core::claude::hook::{DISPLAY, GATE_PATIENCE, STATUS_LINE};
 use crate::core::model::envelope::{Line, Request};
@@ -65,8 +65,8 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
         Ok(answer) => print(answer),
         Err(reason) => {
             eprintln!("missiond: {reason}");
-            // Exit 2 blocks a tool call. At other events it would swallow a message or prevent the end of a turn, so there a
-            // failure is only a failure.
+            // Exit 2 blocks a tool call. At other events it would swallow a message or prevent the end of a turn, so
+            // there a failure is only a failure.
             if is_gate {
                 ExitCode::from(BLOCK)
             } else {

@@ -32,8 +32,8 @@ pub enum ProgramError {
     CwdOutOfReach { cwd: PathBuf, why: String },
 }
 
-/// The program's full path: relative to `cwd` if it has a slash, otherwise the first executable in `path`, which is the slot's
-/// own PATH.
+/// The program's full path: relative to `cwd` if it has a slash, otherwise the first executable in `path`, which is the
+/// slot's own PATH.
 pub fn resolve_program(
     program: &str,
     path: Option<&str>,
@@ -109,7 +109,8 @@ pub enum NoVersion {
     Untold(String),
 }
 
-/// Asks a program (with its first arguments, as in `node cli.js`) for its version, in the environment in which it will run.
+/// Asks a program (with its first arguments, as in `node cli.js`) for its version, in the environment in which it will
+/// run.
 pub async fn installed_version(
     program: &Path,
     args: &[String],

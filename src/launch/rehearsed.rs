@@ -126,8 +126,8 @@ pub fn acquaintance(state: &Path, version: Version, command: &[String]) -> Acqua
     }
 }
 
-/// Adds a rehearsal to the file: whether every scene passed that a key depends on, and the failed scenes. A file that can't be
-/// parsed is not overwritten.
+/// Adds a rehearsal to the file: whether every scene passed that a key depends on, and the failed scenes. A file that
+/// can't be parsed is not overwritten.
 pub fn remember(
     state: &Path,
     program: RehearsedProgram,

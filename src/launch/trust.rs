@@ -1,5 +1,5 @@
-//! Whether Claude Code trusts a folder, according to its own file, which is only read: a folder becomes trusted by the answer to
-//! Claude Code's own question.
+//! Whether Claude Code trusts a folder, according to its own file, which is only read: a folder becomes trusted by the
+//! answer to Claude Code's own question.
 
 use crate::os::files;
 use serde_json::Value;

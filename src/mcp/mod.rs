@@ -1,5 +1,6 @@
-//! The daemon as tools of an MCP client, such as a Claude Code that leads others: `missiond mcp` on standard input and output. It
-//! is a client of the control socket like any other, with the same permissions: started inside a slot, it may only do what
+//! The daemon as tools of an MCP client, such as a Claude Code that leads others: `missiond mcp` on standard input and
+//! output. It is a client of the control socket like any other, with the same permissions: started inside a slot, it
+//! may only do what
 //! `[mcp]` in the policy of that slot's role grants.
 
 mod answer;

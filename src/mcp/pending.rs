@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct AnswerParams {
     /// The slot that asks.
     slot: String,
-    /// `yes`, `no`, or the label of one of the options; several labels separated by commas if several can be chosen. Any other
-    /// word is refused, and so is `yes` at a question that has no such label.
+    /// `yes`, `no`, or the label of one of the options; several labels separated by commas if several can be chosen.
+    /// Any other word is refused, and so is `yes` at a question that has no such label.
     #[serde(default)]
     answer: Option<String>,
     /// Instead of `answer`: your own text, if the question has a field for it.

@@ -58,9 +58,9 @@ pub(super) struct ListPty {}
 
 #[tool_router(router = sessions_router, vis = "pub(super)")]
 impl McpServer {
-    /// Runs a command in its own terminal, waits a moment, and returns its output. If it still runs, `write_stdin` with its
-    /// session_id types into it and returns the new output; `screen` shows a full-screen program. The session ends with this
-    /// client.
+    /// Runs a command in its own terminal, waits a moment, and returns its output. If it still runs, `write_stdin` with
+    /// its session_id types into it and returns the new output; `screen` shows a full-screen program. The session ends
+    /// with this client.
     #[tool(annotations(
         title = "Run a command",
         read_only_hint = false,

@@ -100,8 +100,8 @@ impl McpServer {
         .await
     }
 
-    /// Sends a message to a slot, as a person would, and returns the answer. A busy slot gets it when it is idle. For a slot at a
-    /// dialog, or for any slot of a role, use `submit` instead.
+    /// Sends a message to a slot, as a person would, and returns the answer. A busy slot gets it when it is idle. For a
+    /// slot at a dialog, or for any slot of a role, use `submit` instead.
     #[tool(annotations(
         title = "Send a message",
         read_only_hint = false,

@@ -59,7 +59,8 @@ pub(super) struct TaskList {
 
 #[tool_router(router = tasks_router, vis = "pub(super)")]
 impl McpServer {
-    /// Submits a prompt to the queue for a slot or a @role, and returns its id at once. `task` with the id returns the answer.
+    /// Submits a prompt to the queue for a slot or a @role, and returns its id at once. `task` with the id returns the
+    /// answer.
     #[tool(annotations(
         title = "Submit a task",
         read_only_hint = false,
@@ -82,8 +83,8 @@ impl McpServer {
             .await
     }
 
-    /// Shows a task: its state (queued, running, needs_person, done, failed, cancelled), its slot, and its answer or why it
-    /// failed.
+    /// Shows a task: its state (queued, running, needs_person, done, failed, cancelled), its slot, and its answer or
+    /// why it failed.
     #[tool(annotations(title = "A task and its answer", read_only_hint = true))]
     async fn task(
         &self,

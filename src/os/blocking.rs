@@ -1,5 +1,5 @@
-//! Blocking work outside the runtime's threads. If the system can't create a thread, that is an error; tokio's own pool would
-//! panic.
+//! Blocking work outside the runtime's threads. If the system can't create a thread, that is an error; tokio's own pool
+//! would panic.
 
 use crate::os::headroom;
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ const THREAD: u64 = 4 << 20;
 /// How many jobs share the processors and the disk at the same time. More would only wait for each other.
 const PLACES: usize = 32;
 
-/// A job that takes longer than this waits for something that does not answer. It keeps its thread and gives its place to others,
-/// so that one hung file system does not stop the work on all others.
+/// A job that takes longer than this waits for something that does not answer. It keeps its thread and gives its place
+/// to others, so that one hung file system does not stop the work on all others.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// All threads for such work, including those that hang.

@@ -1,8 +1,8 @@
-//! A control group for each slot, if the daemon's own group is delegated to it: the kernel then knows which processes belong to
-//! the slot, whatever happens to parents and environments, and can end all of them at once.
+//! A control group for each slot, if the daemon's own group is delegated to it: the kernel then knows which processes
+//! belong to the slot, whatever happens to parents and environments, and can end all of them at once.
 //!
-//! The groups are `missiond-ID/SLOT` below the daemon's group; ID identifies the daemon's socket. A shim enters the group before
-//! it starts its program, and removes the group at its end.
+//! The groups are `missiond-ID/SLOT` below the daemon's group; ID identifies the daemon's socket. A shim enters the
+//! group before it starts its program, and removes the group at its end.
 
 use crate::core::text::hex;
 use sha2::{Digest, Sha256};

@@ -89,8 +89,8 @@ pub fn displaced_daemon(env: &Env, socket: &Path, listener: u32) -> Option<u32> 
         .find_map(|lock| other_owner(&lock, listener))
 }
 
-/// The daemon that holds this lock, if another process listens at its socket. The service manager may have opened the socket for
-/// the daemon that it started.
+/// The daemon that holds this lock, if another process listens at its socket. The service manager may have opened the
+/// socket for the daemon that it started.
 pub fn other_owner(lock: &Path, listener: u32) -> Option<u32> {
     let parent = |pid: u32| Stat::of(pid)?.field(Stat::PARENT)?.parse::<u32>().ok();
     owner(lock).filter(|owner| *owner != listener && parent(*owner) != Some(listener))

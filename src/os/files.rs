@@ -75,8 +75,8 @@ fn check_directory(of: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a whole file atomically: readers see the old or the new one. A new file is 0600; an existing one keeps its mode, and
-/// stays in its place if it is reached through a symlink.
+/// Writes a whole file atomically: readers see the old or the new one. A new file is 0600; an existing one keeps its
+/// mode, and stays in its place if it is reached through a symlink.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let beside = target.with_extension("new");
@@ -228,8 +228,8 @@ fn last_line_end(file: &mut File, before: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// The lines of a file from the last to the first, in bounded memory. A line of more than `longest` bytes is skipped, bytes that
-/// are not UTF-8 are replaced, and an error ends the lines.
+/// The lines of a file from the last to the first, in bounded memory. A line of more than `longest` bytes is skipped,
+/// bytes that are not UTF-8 are replaced, and an error ends the lines.
 pub struct LinesFromEnd {
     file: File,
     longest: u64,

@@ -1,5 +1,5 @@
-//! Whether there are memory and file descriptors for one more program. A process that runs out of memory in the middle of its
-//! work ends, and the daemon has other slots to supervise, so it checks first.
+//! Whether there are memory and file descriptors for one more program. A process that runs out of memory in the middle
+//! of its work ends, and the daemon has other slots to supervise, so it checks first.
 
 use rustix::process::{Resource, getrlimit};
 use std::path::Path;
@@ -167,7 +167,8 @@ fn field(text: &str, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Why a process or a thread was not created: the kernel says "try again" if the user or the container has reached its limit.
+/// Why a process or a thread was not created: the kernel says "try again" if the user or the container has reached its
+/// limit.
 pub fn why_not_made(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::WouldBlock => {

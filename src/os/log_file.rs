@@ -1,4 +1,5 @@
-//! A log that grows by whole lines and is rotated by size: `a.log` becomes `a.log.1`, that becomes `a.log.2`, and so on.
+//! A log that grows by whole lines and is rotated by size: `a.log` becomes `a.log.1`, that becomes `a.log.2`, and so
+//! on.
 
 use crate::os::files;
 use serde::{Deserialize, Serialize};
@@ -77,8 +78,8 @@ impl LogFile {
         }
     }
 
-    /// Renames, then creates: a reader that follows the log knows by the new file that the old one is complete. If that fails,
-    /// the old file continues, since a log that is too long is better than none.
+    /// Renames, then creates: a reader that follows the log knows by the new file that the old one is complete. If that
+    /// fails, the old file continues, since a log that is too long is better than none.
     fn rotate(&self, open: &mut OpenLog) {
         let old = files::rotated(&self.path, 1);
         let moved = files::make_room(&self.path, self.cap.files)

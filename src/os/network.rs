@@ -1,5 +1,5 @@
-//! A program's network traffic, if the kernel counts it. It counts per network namespace and not per process, so only a program
-//! in its own namespace has its own figures.
+//! A program's network traffic, if the kernel counts it. It counts per network namespace and not per process, so only a
+//! program in its own namespace has its own figures.
 
 use crate::core::model::Traffic;
 

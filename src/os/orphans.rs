@@ -1,9 +1,10 @@
 //! The orphans of a killed shim: processes that belong to a slot, without any ancestor of the slot.
 //!
-//! While a shim lives, it adopts the orphans of its slot. If it is killed, the kernel gives them to the nearest subreaper above
-//! the shim: the daemon that started it or, if that daemon has ended, the shim's new parent, or init. So a process below such a
-//! reaper may belong to the slot if it is younger than the killed shim, and if nothing shows another origin. Nothing that a
-//! process of the slot can do by itself (wait, fork, begin a session, clear its environment) changes this.
+//! While a shim lives, it adopts the orphans of its slot. If it is killed, the kernel gives them to the nearest
+//! subreaper above the shim: the daemon that started it or, if that daemon has ended, the shim's new parent, or init.
+//! So a process below such a reaper may belong to the slot if it is younger than the killed shim, and if nothing shows
+//! another origin. Nothing that a process of the slot can do by itself (wait, fork, begin a session, clear its
+//! environment) changes this.
 
 use super::peer::{Proc, ProcessTable, StatOfPeer};
 use crate::os::process_stat::pids;

@@ -1,8 +1,8 @@
-//! Named moments at which the daemon can be paused, to test races: a test can then put any event between two steps. Off unless
-//! the daemon's environment has `MISSIOND_PAUSE=<moment>:<path of a named pipe>`.
+//! Named moments at which the daemon can be paused, to test races: a test can then put any event between two steps. Off
+//! unless the daemon's environment has `MISSIOND_PAUSE=<moment>:<path of a named pipe>`.
 //!
-//! At the moment the daemon's task opens the pipe for reading, which waits for a writer, and continues when the writer closes it.
-//! If there is no pipe at the path (any more), it does not wait.
+//! At the moment the daemon's task opens the pipe for reading, which waits for a writer, and continues when the writer
+//! closes it. If there is no pipe at the path (any more), it does not wait.
 //!
 //! In the same way a debug build panics at a given moment, as long as there is a file at the path.
 

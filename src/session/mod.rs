@@ -1,5 +1,5 @@
-//! The part of a slot's task for a program that is not Claude Code, and what a session has in addition to a slot: its limits, its
-//! prompt, and its end.
+//! The part of a slot's task for a program that is not Claude Code, and what a session has in addition to a slot: its
+//! limits, its prompt, and its end.
 
 mod owner;
 mod prompt;

@@ -1,5 +1,5 @@
-//! Codes and tokens. A code is shown once, in a terminal outside the slots, and gives one token; each request carries a token.
-//! Only their digests are kept. Pure, except for the kernel's random numbers.
+//! Codes and tokens. A code is shown once, in a terminal outside the slots, and gives one token; each request carries a
+//! token. Only their digests are kept. Pure, except for the kernel's random numbers.
 
 use crate::control::scope::Scope;
 use crate::core::text::hex;
@@ -51,8 +51,8 @@ struct Grant {
     at: Instant,
 }
 
-/// The valid codes and tokens. They are looked up by digest, not compared with the secret, so the time reveals nothing about the
-/// secret.
+/// The valid codes and tokens. They are looked up by digest, not compared with the secret, so the time reveals nothing
+/// about the secret.
 #[derive(Debug, Default)]
 pub struct Access {
     codes: HashMap<Sum, Grant>,

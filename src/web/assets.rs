@@ -5,7 +5,8 @@ use axum::response::{IntoResponse, Response};
 use http::Uri;
 use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
 
-/// The page runs only its own scripts and talks only to its own server. Text of a slot that looks like a script stays text.
+/// The page runs only its own scripts and talks only to its own server. Text of a slot that looks like a script stays
+/// text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
      manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
      require-trusted-types-for 'script'";

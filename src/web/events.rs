@@ -1,4 +1,5 @@
-//! `GET /api/events`: events as server-sent events. The id of an event is its position; a client that was cut off continues with
+//! `GET /api/events`: events as server-sent events. The id of an event is its position; a client that was cut off
+//! continues with
 //! `?after=POSITION`, or the header `Last-Event-ID`.
 
 use super::refusal::HttpRefusal;
