@@ -1,4 +1,4 @@
-//! What the audit tells about tool calls: which were decided on, and how people answered the same request before.
+//! Tool calls in the audit: the calls that were decided on, and people's earlier answers to the same request.
 
 use super::{AuditEntry, Record, RecordKind, hash_of};
 use crate::core::machine::target_of;
@@ -12,11 +12,11 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Bytes of the longest entry that [`recent`] reads; a longer one is skipped.
+/// The maximum bytes of an entry that [`recent`] reads; a longer one is skipped.
 const LONGEST_RECENT: u64 = 1 << 20;
 
-/// Passes on the entries since a time, the newest first, until `each` has enough or about `budget` bytes are read. Returns
-/// whether all of them were read.
+/// Passes on the entries since a time, the newest first, until `each` has enough or about `budget` bytes are read.
+/// Returns whether all of them were read.
 pub fn recent(
     path: &Path,
     since: DateTime<Utc>,
@@ -29,7 +29,7 @@ pub fn recent(
                 return Ok(false);
             };
             budget = left;
-            // `verify` tells of a line that is no entry.
+            // `verify` reports a line that is not an entry.
             let Ok(entry) = serde_json::from_str::<AuditEntry>(&line) else {
                 continue;
             };
@@ -50,15 +50,15 @@ pub struct AskedCall {
     pub slot: String,
     pub ask: Ask,
     pub count: usize,
-    /// What was decided the last time, and when.
+    /// The last verdict on it; `last` has its time.
     pub decision: Decision,
     pub last: DateTime<Utc>,
-    /// A secret in it is masked: what is judged here is not quite what was judged then.
+    /// Whether a secret in it is masked: then the call differs from the one that was judged.
     pub is_masked: bool,
 }
 
 impl AskedCall {
-    /// The call in a line.
+    /// The call, in one line.
     pub fn shown(&self) -> String {
         match target_of(&self.ask.input) {
             Some(target) => format!("{}: {target}", self.ask.tool),
@@ -88,7 +88,7 @@ impl AskedCalls {
         self.calls.is_empty()
     }
 
-    /// Entries that are not about a whole tool call do not count.
+    /// Adds an entry. Entries that are not about a whole tool call do not count.
     pub fn add(&mut self, entry: AuditEntry) {
         let AuditEntry { time, record, .. } = entry;
         let is_masked = record.is_masked();
@@ -100,7 +100,7 @@ impl AskedCalls {
         ) else {
             return;
         };
-        // A dialog that is no tool call has no input.
+        // A dialog that is not a tool call has no input.
         if !record.call.input.is_object() {
             return;
         }
@@ -148,7 +148,7 @@ pub struct EarlierAnswers {
 }
 
 impl EarlierAnswers {
-    /// Keeps at most so many answers to this request.
+    /// Keeps at most `most` answers to this request.
     pub fn new(ask: &Ask, most: usize) -> EarlierAnswers {
         EarlierAnswers {
             request: SameRequest::new(ask),
@@ -177,23 +177,23 @@ impl EarlierAnswers {
         }
     }
 
-    /// How many there are, and the newest of them, the newest first.
+    /// The number of answers, and the newest of them, the newest first.
     pub fn found(self) -> (usize, impl Iterator<Item = (DateTime<Utc>, Record)>) {
         (self.count, self.kept.into_iter())
     }
 }
 
-/// A field of a tool's input in which the model describes the call in its own words. Two calls that differ only in it are the
+/// A field of a tool's input in which the model describes the call. Two calls that differ only in this field are the
 /// same.
 const DESCRIPTION: &str = "description";
 
-/// What makes two requests the same: the tool, and the input without the model's description of it. Secrets are masked in the
-/// audit, so a masked input counts as the same only if its hash is.
+/// What makes two requests the same: the tool, and the input without the model's description of it. Secrets are masked
+/// in the audit, so a masked input counts as the same only if its hash is.
 #[derive(Debug)]
 struct SameRequest {
     tool: String,
     hash: String,
-    /// `None` if a secret is in it.
+    /// `None` if it contains a secret.
     input: Option<Value>,
 }
 

@@ -1,5 +1,5 @@
-//! The hash chain in the file: each entry holds the hash of the previous one, so that a changed, missing or swapped line is
-//! detected.
+//! The hash chain in the file: each entry holds the hash of the previous one, so that a changed, missing or swapped
+//! line is detected.
 
 use super::{AuditEntry, AuditGap, Record, RecordKind, hash_of};
 use crate::os::files::{self, LinesFromEnd};
@@ -49,7 +49,7 @@ impl FromStr for Head {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("line {line}: {fault}")]
 pub struct BrokenChain {
-    /// How many rotations old the file is; 0 is the current one.
+    /// The number of rotations since the file was current; 0 is the current file.
     pub rotations: usize,
     pub line: usize,
     pub fault: String,
@@ -63,7 +63,7 @@ pub struct Verified {
     pub head: Head,
     /// The given heads that are in the chain.
     pub found: Vec<Head>,
-    /// The periods in which it could not be written.
+    /// The periods in which the audit could not be written.
     pub holes: Vec<AuditGap>,
     /// The last line is incomplete: it was being written, or a crash cut it off. It is ignored.
     pub is_torn: bool,
@@ -75,8 +75,8 @@ pub fn verify_files(path: &Path, heads: &[Head]) -> io::Result<Result<Verified, 
     verify(files.into_iter().map(BufReader::new).collect(), heads)
 }
 
-/// Verifies a whole audit, the oldest file first. `heads` are known from other sources: each one that is not older than the kept
-/// entries must be in the chain.
+/// Verifies a whole audit, the oldest file first. `heads` are known from other sources: each one that is not older than
+/// the kept entries must be in the chain.
 pub fn verify(
     inputs: Vec<impl BufRead>,
     heads: &[Head],
@@ -190,7 +190,7 @@ fn entry_of(line: &str) -> Result<AuditEntry, String> {
     }
 }
 
-/// Whether an entry can follow the previous one.
+/// Checks that an entry can follow the previous one.
 fn follows(entry: &AuditEntry, before: &Head) -> Result<(), String> {
     let wanted = before.seq + 1;
     if entry.seq != wanted {
@@ -205,8 +205,8 @@ fn follows(entry: &AuditEntry, before: &Head) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a line has the hash of its own text, with the last field emptied, and nothing after it. The text counts, not the
-/// value: fields of a newer missiond count too, and so does a space.
+/// Tells whether a line has the hash of its own text, with the last field emptied, and nothing after it. The text
+/// counts, not the value: fields of a newer missiond count too, and so does a space.
 fn is_as_written(line: &str, hash: &str) -> bool {
     let Some(open) = line.strip_suffix(&format!("{hash}\"}}")) else {
         return false;
@@ -259,8 +259,8 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// `kept` is the head known from another place. If the chain does not contain it, new entries continue from `kept`, so that
-    /// the break stays visible.
+    /// Opens the chain. `kept` is the head known from another place. If the chain does not contain it, new entries
+    /// continue from `kept`, so that the break stays visible.
     pub fn open(path: &Path, cap: Cap, kept: &Head) -> io::Result<Chain> {
         let mut present = files::append(path)?;
         files::drop_torn_line(&mut present)?;
@@ -302,7 +302,7 @@ impl Chain {
     }
 }
 
-/// Whether an entry is in the files; searched from the end, where it is expected.
+/// Tells whether an entry is in the files; the search begins at the end, where it is expected.
 fn holds(path: &Path, wanted: &Head, head: &Head) -> io::Result<bool> {
     if wanted == head || wanted.seq == 0 {
         return Ok(true);

@@ -40,7 +40,7 @@ impl KeptHead {
         state.join(format!("audit.{}.head", &hash[..16]))
     }
 
-    /// A missing file is `None`. An error names the file.
+    /// Loads the file; a missing one is `None`. An error names the file.
     pub fn load(file: &Path) -> io::Result<Option<KeptHead>> {
         let fault = |error: &dyn fmt::Display| {
             io::Error::other(format!("{} can't be read: {error}", file.display()))
@@ -54,7 +54,8 @@ impl KeptHead {
         kept.map(Some).map_err(|error| fault(&error))
     }
 
-    /// The heads of an audit that all daemons of this user have kept; `states` is the parent of their state directories.
+    /// The heads of an audit that all daemons of this user have kept; `states` is the parent of their state
+    /// directories.
     pub fn heads(states: &Path, audit: &Path) -> io::Result<Vec<Head>> {
         let Ok(entries) = std::fs::read_dir(states) else {
             return Ok(Vec::new());
@@ -83,7 +84,7 @@ impl KeptHead {
     }
 }
 
-/// The file or its directory does not exist.
+/// Tells whether the error means that the file or its directory does not exist.
 fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,5 +1,5 @@
-//! `audit.jsonl`: every verdict, key and refusal. Each entry is chained to the previous one by its hash, and is written before
-//! the answer leaves. Only files of that name in the log directory are touched.
+//! `audit.jsonl`: every verdict, key and refusal. Each entry is chained to the previous one by its hash, and is written
+//! before the answer leaves. Only files of that name in the log directory are touched.
 
 mod asked;
 mod chain;
@@ -64,7 +64,7 @@ pub struct RecordedCall {
     /// The agent of Claude Code that made the call; `None` if the conversation itself did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Only a part of the input was visible.
+    /// Whether only a part of the input was visible.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
 }
@@ -167,7 +167,7 @@ impl Record {
         }
     }
 
-    /// The same, as a person's action if there is a person.
+    /// The same record, as a person's action if there is a person.
     pub fn by_any(self, person: Option<&Person>) -> Record {
         match person {
             Some(person) => self.by(person),
@@ -175,7 +175,7 @@ impl Record {
         }
     }
 
-    /// The same, as a person's action.
+    /// The same record, as a person's action.
     pub fn by(self, person: &Person) -> Record {
         let actor = RecordedActor {
             by: "person".to_owned(),
@@ -196,7 +196,7 @@ impl Record {
         record
     }
 
-    /// Whether nothing was decided here: Claude Code's own rules decide.
+    /// Tells whether missiond decided nothing, so that Claude Code's own rules decide.
     pub fn is_left_open(&self) -> bool {
         self.answer.as_deref() == Some(NO_ANSWER) && self.verdict != Some(Decision::Allow)
     }
@@ -216,7 +216,7 @@ impl Record {
         }
     }
 
-    /// A key in the audit was not pressed, or the key after it was not, or it had no effect.
+    /// The entry for a key in the audit that was not pressed, or had no effect, or whose next key was not pressed.
     pub fn no_effect(slot: &str, key: &str, why: &str) -> Record {
         Record {
             why: why.to_owned(),
@@ -225,7 +225,7 @@ impl Record {
         }
     }
 
-    /// A client requested something that it may not do.
+    /// The entry for a client that requested something that it may not do.
     pub fn refused(slot: &str, peer: &Peer, method: &str, params: &Value, why: &str) -> Record {
         let input = json!({ "method": method, "params": params });
         Record {
@@ -241,7 +241,7 @@ impl Record {
         }
     }
 
-    /// A tool call bypassed the gate, or another program imitates Claude Code.
+    /// The entry for a tool call that bypassed the gate, or another program that imitates Claude Code.
     pub fn alarm(slot: &str, tool: &str, input: &Value, why: &str) -> Record {
         Record {
             why: why.to_owned(),
@@ -249,7 +249,7 @@ impl Record {
         }
     }
 
-    /// A hook event came from a conversation that is not the slot's.
+    /// The entry for a hook event from a conversation that is not the slot's.
     pub fn stranger(slot: &str, hook: &HookEvent, why: &str) -> Record {
         let input = json!({ "hook": format!("{:?}", hook.what) });
         Record {
@@ -270,7 +270,7 @@ impl Record {
         Record { call, ..self }
     }
 
-    /// Whether something in the input was masked, so that it is no longer the judged input.
+    /// Tells whether something in the input was masked, so that it is no longer the judged input.
     pub fn is_masked(&self) -> bool {
         let RecordedCall {
             input, input_hash, ..

@@ -1,4 +1,5 @@
-//! Sends the head of the chain to the system log: an attacker who rewrites the whole file would have to rewrite that too.
+//! Sends the head of the chain to the system log: an attacker who rewrites the whole file would have to rewrite that
+//! too.
 
 use super::Head;
 use chrono::Local;
@@ -7,8 +8,8 @@ use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use tokio::time::{Duration, Instant};
 
-/// The head is sent after this many entries, or [`SystemLog::within`] a time after the first unsent one: at most that much can be
-/// rewritten undetected.
+/// The head is sent after this many entries, or [`SystemLog::within`] a time after the first unsent one: at most that
+/// much can be rewritten undetected.
 const EVERY: u64 = 100;
 
 /// `authpriv.notice`: most systems keep it where only root can read and write.
@@ -40,7 +41,7 @@ pub struct AuditWitness {
 }
 
 impl AuditWitness {
-    /// Sends the current head at once.
+    /// A witness that sends the present head at once.
     pub fn new(log: SystemLog, audit: PathBuf, head: &Head) -> AuditWitness {
         let mut witness = AuditWitness {
             log,
@@ -62,7 +63,7 @@ impl AuditWitness {
         }
     }
 
-    /// A machine without a system log has no witness, and an overloaded one must not block missiond.
+    /// Sends the head. A machine without a system log has no witness, and an overloaded one must not block missiond.
     pub fn tell(&mut self, head: &Head) {
         if head.seq > self.told {
             let _ = self.send(head);

@@ -12,22 +12,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Duration, Instant};
 
-/// What happens with an action whose entry can't be written.
+/// What happens to an action whose entry can't be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Deed {
-    /// It is not done.
-    Refused,
-    /// It is done anyway.
-    Done,
+enum OnFailure {
+    /// The action is not done.
+    Refuse,
+    /// The action is done anyway.
+    Proceed,
 }
 
-type Job = (Record, Deed, oneshot::Sender<io::Result<u64>>);
+type Job = (Record, OnFailure, oneshot::Sender<io::Result<u64>>);
 
-/// Jobs that may wait for the writer: one for each slot that decides at the same moment, with room to spare.
+/// The maximum of queued jobs: one for each slot that decides at the same moment, with room to spare.
 const MAX_JOBS: usize = 256;
-/// An entry that takes longer than this waits for a disk that does not answer, and the action is not done.
+/// The timeout of an entry. If it takes longer, the disk does not answer, and the action is not done.
 const LIMIT: Duration = Duration::from_secs(3);
-/// Told of an action whose entry was written after its caller had given up.
+/// The reason in the entry for an action whose first entry was written after its caller had given up.
 const TOO_LATE: &str = "it was not done: its entry was not written in time";
 /// The time between two syncs: an entry is safe from a power cut this long after it was written.
 const SYNC_PAUSE: Duration = Duration::from_millis(200);
@@ -43,12 +43,12 @@ pub struct Audit {
     progress: Arc<WriteProgress>,
 }
 
-/// What the writer is at, for those who would wait for it.
+/// The state of the writer, for callers that would wait for it.
 #[derive(Debug, Default)]
 struct WriteProgress {
     /// When the current write began.
     began: Mutex<Option<std::time::Instant>>,
-    /// Entries for which the queue had no room: lost, and refused.
+    /// Entries that did not fit into the queue: lost ones, and refused ones.
     missed: Mutex<(u64, u64)>,
 }
 
@@ -58,11 +58,11 @@ impl WriteProgress {
         began.is_some_and(|began| began.elapsed() >= LIMIT)
     }
 
-    fn miss(&self, deed: Deed) {
+    fn miss(&self, on_failure: OnFailure) {
         let mut missed = locked(&self.missed);
-        match deed {
-            Deed::Done => missed.0 += 1,
-            Deed::Refused => missed.1 += 1,
+        match on_failure {
+            OnFailure::Proceed => missed.0 += 1,
+            OnFailure::Refuse => missed.1 += 1,
         }
     }
 }
@@ -81,7 +81,7 @@ impl Audit {
         Audit::open_with(path, state, SystemLog::default())
     }
 
-    /// The same, with another system log.
+    /// Like [`Audit::open`], with another system log.
     fn open_with(path: &Path, state: &Path, log: SystemLog) -> io::Result<Audit> {
         let kept_file = KeptHead::file(state, path);
         let kept = KeptHead::load(&kept_file).unwrap_or_else(|error| {
@@ -112,7 +112,7 @@ impl Audit {
             fails: failing,
             progress: writer.progress.clone(),
         };
-        // A thread of its own: the disk may not answer.
+        // A separate thread, because the disk may not answer.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()?;
@@ -123,30 +123,32 @@ impl Audit {
         Ok(audit)
     }
 
-    /// Returns when the kernel has the entry; the disk has it a moment later. After an error, the caller must not do the action.
+    /// Returns when the kernel has the entry; the disk has it a moment later. After an error, the caller must not do
+    /// the action.
     pub async fn write(&self, record: Record) -> io::Result<u64> {
-        self.give(record, Deed::Refused).await
+        self.give(record, OnFailure::Refuse).await
     }
 
-    /// The same for an action that is done in any case. If it can't be written, it is counted in the gap that is recorded later.
+    /// Like [`Audit::write`], for an action that is done in any case. If it can't be written, it is counted in the gap
+    /// that is recorded later.
     pub async fn note(&self, record: Record) -> io::Result<u64> {
-        self.give(record, Deed::Done).await
+        self.give(record, OnFailure::Proceed).await
     }
 
-    /// Why nothing can be written at the moment.
+    /// Why no entry can be written now.
     pub fn failing(&self) -> watch::Receiver<Option<String>> {
         self.failing.clone()
     }
 
-    async fn give(&self, mut record: Record, deed: Deed) -> io::Result<u64> {
+    async fn give(&self, mut record: Record, on_failure: OnFailure) -> io::Result<u64> {
         record.why = secrets::mask(&record.why);
         let gone = || io::Error::other("the audit writer is gone");
         let (done, written) = oneshot::channel();
-        let job = (record, deed, done);
+        let job = (record, on_failure, done);
         if self.progress.hangs() {
-            // It is counted, and written later if it is done anyway.
+            // The job is counted, and written later if its action is done anyway.
             if self.jobs.try_send(job).is_err() {
-                self.progress.miss(deed);
+                self.progress.miss(on_failure);
             }
             return Err(no_answer());
         }
@@ -171,7 +173,7 @@ struct AuditWriter {
     failing: watch::Sender<Option<String>>,
     progress: Arc<WriteProgress>,
     kept_file: PathBuf,
-    /// The last head could be kept.
+    /// Whether the last head could be kept.
     keeps: bool,
     /// The period in which nothing could be written, until it is recorded as an entry.
     gap: Option<AuditGap>,
@@ -199,26 +201,26 @@ impl AuditWriter {
         *locked(&self.progress.began) = None;
     }
 
-    fn serve(&mut self, (record, deed, done): Job) {
+    fn serve(&mut self, (record, on_failure, done): Job) {
         *locked(&self.progress.began) = Some(std::time::Instant::now());
         self.note_missed();
-        if deed == Deed::Refused && done.is_closed() {
-            // Whoever waited for it has given up, and did nothing.
-            self.widen_gap(deed);
+        if on_failure == OnFailure::Refuse && done.is_closed() {
+            // The caller has given up, and the action was not done.
+            self.widen_gap(on_failure);
         } else {
             let key = record.key.clone().unwrap_or_else(|| "answer".to_owned());
             let slot = record.slot.clone();
-            let written = self.take(record, deed);
+            let written = self.take(record, on_failure);
             let is_written = written.is_ok();
-            if done.send(written).is_err() && is_written && deed == Deed::Refused {
+            if done.send(written).is_err() && is_written && on_failure == OnFailure::Refuse {
                 let undone = Record::no_effect(&slot, &key, TOO_LATE);
-                let _ = self.take(undone, Deed::Done);
+                let _ = self.take(undone, OnFailure::Proceed);
             }
         }
         *locked(&self.progress.began) = None;
     }
 
-    /// Entries that nobody could give to the writer while it hung.
+    /// Counts the entries that callers could not queue while the writer hung.
     fn note_missed(&mut self) {
         let (lost, refused) = std::mem::take(&mut *locked(&self.progress.missed));
         if (lost, refused) != (0, 0) {
@@ -229,7 +231,7 @@ impl AuditWriter {
         }
     }
 
-    fn take(&mut self, record: Record, deed: Deed) -> io::Result<u64> {
+    fn take(&mut self, record: Record, on_failure: OnFailure) -> io::Result<u64> {
         let written = self.close_gap().and_then(|()| self.append(record));
         match &written {
             Ok(_) => {
@@ -238,7 +240,7 @@ impl AuditWriter {
             }
             Err(error) => {
                 self.failing.send_replace(Some(error.to_string()));
-                self.widen_gap(deed);
+                self.widen_gap(on_failure);
             }
         }
         written
@@ -257,16 +259,16 @@ impl AuditWriter {
         Ok(())
     }
 
-    fn widen_gap(&mut self, deed: Deed) {
+    fn widen_gap(&mut self, on_failure: OnFailure) {
         let gap = self.open_gap();
-        match deed {
-            Deed::Refused => gap.refused += 1,
-            Deed::Done => gap.lost += 1,
+        match on_failure {
+            OnFailure::Refuse => gap.refused += 1,
+            OnFailure::Proceed => gap.lost += 1,
         }
         self.keep_head();
     }
 
-    /// The gap, which lasts until now.
+    /// The gap, extended to the present time.
     fn open_gap(&mut self) -> &mut AuditGap {
         let now = now();
         let gap = self.gap.get_or_insert(AuditGap {
@@ -288,7 +290,7 @@ impl AuditWriter {
         Ok(seq)
     }
 
-    /// A failure to keep the head is reported once: the chain is complete without it.
+    /// Keeps the head. A failure is reported once, because the chain is complete without it.
     fn keep_head(&mut self) {
         let kept = KeptHead {
             head: self.chain.head.clone(),
@@ -324,7 +326,7 @@ async fn keep_safe(path: PathBuf, mut written: watch::Receiver<u64>) {
     }
 }
 
-/// Also the previous file: there may have been a rotation since the last sync.
+/// Syncs the file, and the previous one: there may have been a rotation since the last sync.
 fn sync(path: &Path) -> io::Result<()> {
     if let Ok(before) = files::open(&files::rotated(path, 1)) {
         before.sync_data()?;
@@ -339,7 +341,7 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-/// To the microsecond, so that the text in the file parses to the same value.
+/// The time to the microsecond, so that the text in the file parses to the same value.
 fn now() -> DateTime<Utc> {
     let now = Utc::now();
     now.to_rfc3339_opts(SecondsFormat::Micros, true)

@@ -1,4 +1,4 @@
-//! What a reload changes. Pure.
+//! The changes of a reload. Pure.
 
 use super::Config;
 use crate::core::settings::SlotConfig;
@@ -34,7 +34,7 @@ pub enum ConfigChange {
     },
 }
 
-/// `[daemon]` first, then the slots in the order of the new file, the removed ones last.
+/// The differences: `[daemon]` first, then the slots in the order of the new file, the removed ones last.
 pub fn diff(old: &Config, new: &Config) -> Vec<ConfigChange> {
     let daemon = keys_that_differ(&old.daemon, &new.daemon);
     let daemon = (!daemon.is_empty()).then_some(ConfigChange::Daemon { keys: daemon });
@@ -76,7 +76,7 @@ fn find<'a>(config: &'a Config, name: &str) -> Option<&'a SlotConfig> {
     config.slots.iter().find(|slot| slot.name == name)
 }
 
-/// By their serialised form, so that no key can be forgotten here.
+/// The keys whose values differ. Their serialised form is compared, so that no key can be forgotten here.
 pub fn keys_that_differ<T: Serialize>(old: &T, new: &T) -> Vec<String> {
     let (Ok(Value::Object(old)), Ok(Value::Object(new))) =
         (serde_json::to_value(old), serde_json::to_value(new))

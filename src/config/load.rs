@@ -1,4 +1,4 @@
-//! slots.toml from the disk, with the directories and policies that it names looked for.
+//! Loads slots.toml from the disk, with the policies that it names, and checks its directories.
 
 use super::{Config, RolePolicy};
 use crate::core::policy::Policy;
@@ -15,23 +15,23 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Far more than anybody writes by hand; what is longer is some other file.
+/// The maximum size of a file. It is far more than a person writes by hand; a longer file is something else.
 pub(super) const MAX_MIB: u64 = 1;
 
-/// An editor that saves replaces the file once, not several times within the moment between two looks.
+/// The maximum of attempts to open a file that an editor replaces meanwhile. An editor replaces it once.
 const MOST_TRIES: usize = 3;
 
-/// Reads, checks and completes the configuration. `~` stands for the home directory of this process.
+/// Reads, checks and completes the configuration. `~` means the home directory of this process.
 pub fn load(file: &Path) -> Result<Config, ConfigError> {
     load_at_home(file, std::env::home_dir().as_deref())
 }
 
-/// The same with the home directory given.
+/// Like [`load`], with the home directory given.
 pub fn load_at_home(file: &Path, home: Option<&Path>) -> Result<Config, ConfigError> {
     check(file, read_slots(file)?, home)
 }
 
-/// What stands for a file that is not there yet: no slots, and all else as it is where nothing is said.
+/// The configuration if the file does not exist yet: no slots, and defaults for everything else.
 pub fn for_sessions_alone(file: &Path) -> Result<Config, ConfigError> {
     let source = Source::new(file, "[sessions]\n".to_owned());
     check(file, source, std::env::home_dir().as_deref())
@@ -57,8 +57,8 @@ fn check(file: &Path, source: Source, home: Option<&Path>) -> Result<Config, Con
     })
 }
 
-/// What a file says about its daemon, whatever is wrong with its slots: a daemon that runs can be reached
-/// while somebody edits its configuration.
+/// The `[daemon]` part of a file, even if its slots have errors: so a running daemon can be reached while its
+/// configuration is edited.
 pub fn load_daemon(file: &Path) -> Result<DaemonConfig, ConfigError> {
     let source = read_slots(file)?;
     let (absolute, home) = (absolute(file), std::env::home_dir());
@@ -69,7 +69,7 @@ pub fn load_daemon(file: &Path) -> Result<DaemonConfig, ConfigError> {
     Ok(parse_daemon(&source, places)?)
 }
 
-/// slots.toml; addresses and tokens in it are shown in no problem.
+/// Reads slots.toml. Addresses and tokens in it are not shown in any problem.
 fn read_slots(file: &Path) -> Result<Source, ConfigError> {
     let source = read_trusted(file).map_err(|problem| vec![*problem])?;
     Ok(source.hiding(HIDDEN_KEYS))
@@ -79,18 +79,18 @@ fn absolute(file: &Path) -> PathBuf {
     std::path::absolute(file).unwrap_or_else(|_| file.to_owned())
 }
 
-/// What relative paths in the file are relative to.
+/// The directory that relative paths in the file are relative to.
 fn base_of(file: &Path) -> &Path {
     file.parent().unwrap_or(Path::new("/"))
 }
 
-/// A text file that a person wrote, or what is wrong with it.
+/// Reads a text file that a person wrote; the error is a problem to show.
 pub fn read_source(file: &Path) -> Result<Source, Box<Problem>> {
     let opened = File::open(file).map_err(|error| Box::new(unreadable(file, &error)))?;
     source_of(file, opened)
 }
 
-/// The same for a file that decides what is allowed: nobody but this user and root can have written it.
+/// Like [`read_source`], for a file that decides what is allowed: only this user and root may be able to write it.
 fn read_trusted(file: &Path) -> Result<Source, Box<Problem>> {
     let trusted = Trusted::of_process();
     let mut tried = 1;
@@ -105,7 +105,8 @@ fn read_trusted(file: &Path) -> Result<Source, Box<Problem>> {
     }
 }
 
-/// A named pipe in the place of a file must not stop the daemon until somebody writes into it.
+/// Opens a file without blocking: a named pipe in its place must not stop the daemon until another process writes into
+/// it.
 fn open_at_once(file: &Path) -> io::Result<File> {
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     let mut options = File::options();
@@ -114,7 +115,7 @@ fn open_at_once(file: &Path) -> io::Result<File> {
 
 fn exposed_problem(file: &Path, exposed: &Exposed) -> Problem {
     let title = match exposed {
-        Exposed::File(_) | Exposed::Above { .. } => "somebody else could change this file",
+        Exposed::File(_) | Exposed::Above { .. } => "another user could change this file",
         Exposed::NotAFile | Exposed::Replaced | Exposed::Unknown(_) => "can't read this file",
     };
     let problem = Problem::of_file(file, title, exposed.to_string());
@@ -157,7 +158,7 @@ fn missing_directories(source: &Source, draft: &DraftConfig) -> Vec<Problem> {
 
 type Policies = BTreeMap<String, RolePolicy>;
 
-/// The policy of each role, and all that is wrong with any of them.
+/// The policy of each role, and all problems in any of them.
 fn policies(source: &Source, base: &Path, draft: &DraftConfig) -> (Policies, Vec<Problem>) {
     let roles = roles_with_a_policy(&draft.daemon.policies);
     let (mut policies, mut problems) = (Policies::new(), Vec::new());
@@ -176,7 +177,7 @@ fn policies(source: &Source, base: &Path, draft: &DraftConfig) -> (Policies, Vec
     (policies, problems)
 }
 
-/// The policy of a role; its rules may name paths from the configuration's directory.
+/// The policy of a role; its rules may name paths relative to the configuration's directory.
 fn policy(
     source: &Source,
     base: &Path,
@@ -199,7 +200,7 @@ fn policy(
     })
 }
 
-/// The policy's path in the way in which the person named the configuration.
+/// The policy's path, in the form in which the person named the configuration.
 fn shown_policy(source: &Source, draft: &DraftConfig, role: &str) -> PathBuf {
     if draft.policies_as_written.starts_with('~') {
         return draft.daemon.policy_file(role);
@@ -262,7 +263,7 @@ fn write_a_policy(daemon: &DaemonConfig, roles: &[String]) -> String {
     format!("write the policy, or choose from: {}", roles.join(", "))
 }
 
-/// For suggestions alone, so a directory that can't be read has none.
+/// The roles with a policy file, only for suggestions: a directory that can't be read has none.
 fn roles_with_a_policy(policies: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(policies).into_iter().flatten().flatten();
     let mut roles: Vec<String> = entries.filter_map(|entry| role_of(&entry.path())).collect();
@@ -277,12 +278,13 @@ fn role_of(file: &Path) -> Option<String> {
 }
 
 impl DaemonConfig {
-    /// What a daemon of this config goes by and writes, as far as the config names it; `file` is the config itself.
+    /// The files that a daemon of this config reads and writes, as far as the config names them; `file` is the config
+    /// itself.
     pub fn own_files(&self, file: &Path) -> [PathBuf; 3] {
         [file.to_owned(), self.policies.clone(), self.logs.clone()]
     }
 
-    /// Where the policy of a role is written.
+    /// The path of a role's policy.
     pub fn policy_file(&self, role: &str) -> PathBuf {
         self.policies.join(format!("{role}.toml"))
     }

@@ -1,5 +1,5 @@
-//! slots.toml and policies/ on the disk: read and checked ([`load`]), watched, and compared after a change. What may stand in
-//! them is in [`crate::core::settings`].
+//! slots.toml and policies/ on the disk: read and checked ([`load`]), watched, and compared after a change. Their
+//! content is defined in [`crate::core::settings`].
 
 mod diff;
 mod load;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// A whole, checked configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Config {
-    /// The file it came from, absolute.
+    /// The absolute path of its file.
     pub file: PathBuf,
     pub daemon: DaemonConfig,
     pub notify: NotifyConfig,

@@ -1,4 +1,4 @@
-//! Where the things of a daemon are, by its configuration and its environment.
+//! The paths of a daemon, from its configuration and its environment.
 
 use crate::core::settings::{DaemonConfig, SlotConfig};
 use crate::os::paths::{Env, PathError, fitting};
@@ -12,7 +12,7 @@ pub const LOG_LOCK: &str = ".lock";
 pub const LOG_FILE: &str = "missiond.log";
 
 impl DaemonConfig {
-    /// Where the worktrees of its slots are.
+    /// The directory of its slots' worktrees.
     pub fn worktrees_in(&self, env: &Env) -> Result<PathBuf, PathError> {
         match &self.worktrees {
             Some(named) => Ok(named.clone()),
@@ -20,7 +20,7 @@ impl DaemonConfig {
         }
     }
 
-    /// The slot's settings, with its worktree for its directory if it has one.
+    /// The slot's settings; if it has a worktree, that is its directory.
     pub fn settled(&self, slot: &SlotConfig, worktrees: &Path) -> SlotConfig {
         let mut settled = slot.clone();
         if slot.supervision.worktree {
@@ -40,13 +40,13 @@ impl DaemonConfig {
         fitting(socket)
     }
 
-    /// The lock that it holds while it lives, so that there is one daemon of each name. The lock is beside what the daemon
-    /// keeps by that name: the runtime directory may be removed, or be another one for the next daemon.
+    /// The lock that it holds while it lives, so that there is only one daemon of each name. The lock is in the state
+    /// directory: the runtime directory may be removed, or be another one for the next daemon.
     pub fn lock_in(&self, env: &Env) -> Result<PathBuf, PathError> {
         Ok(env.state_dir()?.join(format!("{}.lock", self.name)))
     }
 
-    /// The lock that it holds in its log directory: two writers would spoil every log.
+    /// The lock that it holds in its log directory: two writers would corrupt every log.
     pub fn log_lock(&self) -> PathBuf {
         self.logs.join(LOG_LOCK)
     }

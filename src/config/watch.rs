@@ -1,4 +1,4 @@
-//! Tells when slots.toml or a policy has other content than before. The only module that names notify.
+//! Reports when slots.toml or a policy has new content. The only module that names notify.
 
 use super::Config;
 use super::load::MAX_MIB;
@@ -13,17 +13,18 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// An editor writes a file in several steps; this long without another one is the end of them.
+/// The debounce time: an editor writes a file in several steps, and this long without another one means that it is
+/// done.
 const SETTLED: Duration = Duration::from_millis(200);
 
-/// A directory that never rests (logs beside the config, say) must not put the look off for ever.
+/// The maximum delay of a check, for a directory that changes all the time, such as one with logs beside the config.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// The content of a watched file is not what it was. It says nothing about which: load again and compare.
+/// A watched file has new content. It does not say which: load again and compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConfigChanged;
 
-/// Watches for as long as it lives.
+/// Watches the files until it is dropped.
 #[derive(Debug)]
 pub struct ConfigWatch {
     changes: mpsc::Receiver<ConfigChanged>,
@@ -38,24 +39,24 @@ pub struct WatchError {
 }
 
 impl ConfigWatch {
-    /// The next change; nothing is lost in between, since one that waits stands for all.
+    /// Returns at the next change. No change is lost in between, since one queued report stands for all.
     pub async fn changed(&mut self) -> Option<ConfigChanged> {
         self.changes.recv().await
     }
 }
 
-/// Begins to watch the files of this configuration, as they are now. Needs a tokio runtime. Watch anew
-/// after a reload: the policies may be elsewhere.
+/// Starts to watch the files of this configuration, as they are now. Needs a tokio runtime. Call it again after a
+/// reload: the policies may be elsewhere.
 pub fn watch(config: &Config) -> Result<ConfigWatch, WatchError> {
     let file = config.file.clone();
     let policies = config.daemon.policies.clone();
-    // One that waits stands for all that follow: the content is compared, not the events.
+    // One queued event stands for all that follow: the content is compared, not the events.
     let (stirred, stirrings) = mpsc::channel(1);
     let (tell, changes) = mpsc::channel(1);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-        // Reading is told too, and our own look would be the cause of the next one.
+        // Reads are reported too, and our own check would cause the next one.
         if !event.is_ok_and(|event| event.kind.is_access()) {
-            // Full means that a look is due already.
+            // If the queue is full, a check is due already.
             let _ = stirred.try_send(());
         }
     })
@@ -77,8 +78,8 @@ pub fn watch(config: &Config) -> Result<ConfigWatch, WatchError> {
     })
 }
 
-/// Directories, not files: an editor that renames over a file leaves a watch on the old one behind. Where
-/// a file is a symbolic link, it may change on both ends.
+/// The directories to watch, and not the files: if an editor renames a new file over an old one, a watch stays on the
+/// old one. A file that is a symbolic link may change at both ends.
 fn directories(file: &Path, policies: &Path) -> BTreeSet<PathBuf> {
     let real = file.canonicalize().ok();
     let parents = [Some(file), real.as_deref()].into_iter().flatten();
@@ -89,7 +90,7 @@ fn directories(file: &Path, policies: &Path) -> BTreeSet<PathBuf> {
 
 type Contents = BTreeMap<PathBuf, Option<SeenFile>>;
 
-/// What decides whether a file is to be loaded again: its content, and who can change it.
+/// What decides whether a file must be loaded again: its content, and who can change it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SeenFile {
     hash: [u8; 32],
@@ -104,7 +105,7 @@ struct Files {
 }
 
 impl Files {
-    /// What was seen of each file; nothing of one that can't be read.
+    /// The state of each file; `None` for one that can't be read.
     fn contents(&self) -> Contents {
         let entries = std::fs::read_dir(&self.policies).into_iter().flatten();
         let policies = entries.flatten().map(|entry| entry.path());
@@ -129,7 +130,7 @@ fn look_at(file: &Path) -> io::Result<SeenFile> {
     })
 }
 
-/// Ends when the watch is dropped.
+/// Compares the contents after each event, until the watch is dropped.
 async fn compare(
     files: Files,
     mut before: Contents,
@@ -142,13 +143,13 @@ async fn compare(
         let now = match blocking::run(move || files.contents()).await {
             Ok(now) => now,
             Err(error) => {
-                tracing::warn!("a change of the configuration was not looked at: {error}");
+                tracing::warn!("a change of the configuration could not be checked: {error}");
                 continue;
             }
         };
         if now != before {
             before = now;
-            // Full means that a change is waiting to be heard, and this one with it.
+            // If the queue is full, a report waits that includes this change.
             if let Err(mpsc::error::TrySendError::Closed(_)) = tell.try_send(ConfigChanged) {
                 return;
             }
@@ -158,6 +159,6 @@ async fn compare(
 
 async fn settle(stirrings: &mut mpsc::Receiver<()>) {
     let quiet = async { while let Ok(Some(())) = timeout(SETTLED, stirrings.recv()).await {} };
-    // Over time or not, the look that follows is the same.
+    // The check that follows is the same with or without the timeout.
     let _ = timeout(LONGEST_WAIT, quiet).await;
 }

@@ -1,5 +1,5 @@
-//! Bytes in memory that the clients of each source may have: people together, each slot, and all slots together. So a slot can
-//! neither fill the daemon's memory nor use up what people and other slots may have.
+//! Budgets of memory for the clients of each source: people together, each slot, and all slots together. A slot can
+//! neither fill the daemon's memory nor use up the budgets of people and other slots.
 
 use super::places::ConnectionSource;
 use crate::os::outbox::Budget;
@@ -11,7 +11,7 @@ pub(super) struct Allowances {
     people: Budget,
     slots: Budget,
     one_slot: usize,
-    /// Of the slots that have clients.
+    /// The budgets of the slots that have clients.
     each: Mutex<BTreeMap<String, Budget>>,
 }
 
@@ -25,7 +25,7 @@ impl Allowances {
         }
     }
 
-    /// The budget of a source. Those who can't be looked up may ask for nothing long.
+    /// The budget of a source. A source that can't be identified gets no budget, so it can't ask for anything long.
     pub fn of(&self, source: &ConnectionSource) -> Budget {
         let name = match source {
             ConnectionSource::People => return self.people.clone(),

@@ -1,4 +1,4 @@
-//! A connection that has become the live terminal of a slot: keys one way, the screen the other.
+//! A connection that has become the live terminal of a slot: keys in one direction, the screen in the other.
 
 use super::dispatch::Dispatcher;
 use crate::control::requests::AttachParams;
@@ -16,12 +16,12 @@ use tokio::sync::oneshot;
 use tokio_util::bytes::Bytes;
 use tokio_util::codec::{Framed, FramedParts, LengthDelimitedCodec, LinesCodec};
 
-/// A person's terminal that takes nothing for this long is not looked at by anybody.
+/// A client whose terminal takes nothing for this long is dropped.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 type Screen = SplitSink<Framed<UnixStream, LengthDelimitedCodec>, Bytes>;
 
-/// Serves the connection until either side has enough.
+/// Serves the connection until either side ends it.
 pub(super) async fn serve(
     mut lines: Framed<UnixStream, LinesCodec>,
     request: Request,
@@ -47,7 +47,7 @@ pub(super) async fn serve(
             () = show(screen, waiting, ending) => {}
         }
     }
-    // A slot that is gone has nobody seated.
+    // A slot that is gone has no viewers.
     let _ = slot.view(Viewing::Leave { id: seat.id }).await;
 }
 
@@ -76,7 +76,7 @@ async fn seat(
     Ok((slot, seat))
 }
 
-/// What was read beyond the last line is the beginning of the first frame.
+/// Turns the connection into frames. Bytes that were read after the last line begin the first frame.
 pub(super) fn as_frames(
     lines: Framed<UnixStream, LinesCodec>,
 ) -> Framed<UnixStream, LengthDelimitedCodec> {
@@ -89,7 +89,7 @@ pub(super) fn as_frames(
     Framed::from_parts(parts)
 }
 
-/// Until the person's terminal is gone.
+/// Passes keys on until the client's terminal is gone.
 async fn listen(
     mut keys: SplitStream<Framed<UnixStream, LengthDelimitedCodec>>,
     slot: &SlotHandle,
@@ -113,7 +113,7 @@ async fn listen(
     }
 }
 
-/// Until there is nothing more to show, or nobody who takes it.
+/// Sends output until there is no more, or the client takes none.
 async fn show(mut screen: Screen, mut waiting: Unread, ending: oneshot::Receiver<Ending>) {
     while let Some(piece) = waiting.next().await {
         if !sent(&mut screen, &ToViewer::Output(piece.bytes.to_vec())).await {

@@ -1,4 +1,4 @@
-//! The client's end of the control socket.
+//! The client side of the control socket.
 
 use super::attach;
 use super::identity::Wanted;
@@ -19,37 +19,37 @@ use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LengthDelimitedCodec, LinesCodec, LinesCodecError};
 
-/// A daemon that lives accepts at once; this is for one that is stopped or drowning in connections.
+/// The limit for a connection. A daemon accepts at once unless it is stopped or overloaded with connections.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How long to stay away from a daemon whose queue of new connections is full.
+/// The pause before the next attempt if the daemon's queue of new connections is full.
 const CONNECT_PAUSE: Duration = Duration::from_millis(5);
-/// How long a daemon may take to say who it is; it answers from what it knows.
+/// The limit for the daemon's answer to the handshake, which needs no work.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// Nothing listens at the socket.
+    /// No process listens at the socket.
     #[error("no daemon answers ({0})")]
     NotRunning(String),
-    /// The daemon's own answer.
+    /// The daemon answered with an error.
     #[error(transparent)]
     Rpc(#[from] RpcError),
-    /// It took the connection, and no more.
+    /// The daemon accepted the connection and has not answered.
     #[error("the daemon accepts connections but has not answered for {}", humantime::format_duration(*.0))]
     Silent(Duration),
-    /// The connection ended before the answer came: the daemon has gone.
+    /// The connection ended before the answer came: the daemon is gone.
     #[error("{0}")]
     Lost(String),
-    /// What came over the socket was not an answer.
+    /// The data from the socket was not an answer.
     #[error("{0}")]
     Protocol(String),
 }
 
-/// Makes a connection to the daemon, for those who need several at once or over a long time.
+/// Connects to the daemon, for callers that need several connections or a new one later.
 pub type Dial = Arc<dyn Fn() -> BoxFuture<'static, Result<Client, RpcError>> + Send + Sync>;
 
 impl CallError {
-    /// The daemon has no place for this client now.
+    /// Tells whether the daemon has no place for this client now.
     pub fn is_full(&self) -> bool {
         matches!(self, CallError::Rpc(error) if error.fault == Fault::Full)
     }
@@ -67,27 +67,27 @@ impl From<CallError> for RpcError {
     }
 }
 
-/// One connection; calls on it go one after another.
+/// One connection; calls on it run one after another.
 #[derive(Debug)]
 pub struct Client {
     lines: Framed<UnixStream, LinesCodec>,
     last_id: u64,
-    /// What it calls itself, if not as the program does.
+    /// The client's name for the audit, if it is not the program's default.
     name: Option<String>,
 }
 
-/// What a listener hears.
+/// An item of an event subscription.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
     Event(Box<Event>),
     /// An event of a newer daemon that this program has no type for.
     Unknown(Value),
-    /// The snapshot, or what was missed, is over.
+    /// The snapshot, or the replay of missed events, is complete.
     Live {
-        /// The position behind which the events follow now.
+        /// The position after which live events follow.
         position: Option<u64>,
     },
-    /// This listener was too slow and hears no more.
+    /// This subscriber was too slow, and its subscription has ended.
     Lagged {
         missed: u64,
     },
@@ -106,7 +106,7 @@ impl Client {
         })
     }
 
-    /// Connects, and checks that the daemon which answers is the wanted one. Nothing else is sent to another daemon.
+    /// Connects, and checks that the answering daemon is the wanted one. Nothing else is sent to another daemon.
     pub async fn connect_to(socket: &Path, wanted: &Wanted) -> Result<Client, CallError> {
         match wanted {
             Wanted::AtSocket => Client::connect(socket).await,
@@ -114,7 +114,7 @@ impl Client {
         }
     }
 
-    /// The same for a daemon that has to answer within this time.
+    /// Like [`Client::connect_to`], with a limit for the daemon's answer.
     pub async fn connect_within(
         socket: &Path,
         wanted: &Wanted,
@@ -128,8 +128,8 @@ impl Client {
         Ok(client)
     }
 
-    /// All output that there is when it is asked for, with its control sequences: a part may end in the middle of
-    /// one, so they are put together first.
+    /// Fetches all output that exists at the time of the call, with its control sequences. A part may end in the middle
+    /// of a sequence, so the parts are joined first.
     pub async fn whole_output(
         &mut self,
         mut params: OutputParams,
@@ -153,12 +153,12 @@ impl Client {
         Ok(whole)
     }
 
-    /// Calls itself so from now on, for the audit.
+    /// Sets the client's name for the audit.
     pub fn call_itself(&mut self, name: String) {
         self.name = Some(name);
     }
 
-    /// Asks, and waits for the answer however long it takes.
+    /// Calls a method, and waits for the answer without a limit.
     pub async fn call<M: Method>(&mut self, params: M::Params) -> Result<M::Answer, CallError> {
         let params = serde_json::to_value(params).map_err(unspeakable)?;
         let result = self.ask(M::NAME, params).await?;
@@ -167,7 +167,7 @@ impl Client {
         })
     }
 
-    /// The same for a request that is only known by its name, with its parameters and its answer as JSON.
+    /// Like [`Client::call`], for a method given by its name, with its parameters and its answer as JSON.
     pub async fn ask(&mut self, method: &str, params: Value) -> Result<Value, CallError> {
         let id = self.request(method, params).await?;
         loop {
@@ -182,7 +182,7 @@ impl Client {
         }
     }
 
-    /// Listens: a snapshot of the selected slots, [`Notice::Live`], then what happens.
+    /// Subscribes to events: a snapshot of the selected slots, [`Notice::Live`], then live events.
     pub async fn events(
         mut self,
         which: impl Into<EventsParams>,
@@ -195,7 +195,7 @@ impl Client {
         .boxed())
     }
 
-    /// Makes this connection the live terminal of a slot.
+    /// Turns this connection into the live terminal of a slot.
     pub async fn attach(
         mut self,
         params: AttachParams,
@@ -226,7 +226,7 @@ impl Client {
         Ok(self.last_id)
     }
 
-    /// What the daemon said before it closed the connection: it may have done so before our request was written.
+    /// The error that the daemon sent before it closed the connection, which may be before this request was written.
     async fn why_closed(&mut self) -> Option<CallError> {
         match self.next_line().await {
             Err(error @ CallError::Rpc(_)) => Some(error),
@@ -240,10 +240,10 @@ impl Client {
         };
         let line = line.map_err(broken)?;
         let line: Line = serde_json::from_str(&line).map_err(|error| {
-            CallError::Protocol(format!("the daemon's line is no JSON-RPC: {error}"))
+            CallError::Protocol(format!("the daemon's line is not JSON-RPC: {error}"))
         })?;
         match (line.id.is_none(), line.error) {
-            // An error that answers no request is about the connection, and its last line.
+            // An error without a request id is about the connection, and is its last line.
             (true, Some(error)) => Err(RpcError::from(error).into()),
             (_, error) => Ok(Some(Line { error, ..line })),
         }
@@ -259,7 +259,7 @@ impl Client {
     }
 }
 
-/// Notifications that this program does not know are for others.
+/// Turns a notification into a notice. Unknown notifications are ignored.
 fn notice(line: Line) -> Option<Notice> {
     let params = line.params.unwrap_or(Value::Null);
     match line.method.as_deref()? {
@@ -286,7 +286,7 @@ async fn connect_patiently(path: &Path) -> Result<UnixStream, CallError> {
     loop {
         match UnixStream::connect(path).await {
             Ok(stream) => return Ok(stream),
-            // The daemon's backlog is full; unix sockets refuse instead of waiting.
+            // The daemon's backlog is full; a unix socket refuses then instead of waiting.
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 tokio::time::sleep(CONNECT_PAUSE).await;
             }
@@ -308,7 +308,8 @@ fn not_reached(path: &Path, error: &std::io::Error) -> CallError {
     }
 }
 
-/// A message goes to nobody else's daemon, nor to a process in a slot that has put its own socket in the daemon's place.
+/// Refuses to talk to another user's daemon, or to a process in a slot that has put its own socket in the daemon's
+/// place.
 fn check_peer(stream: &UnixStream, socket: &Path) -> Result<(), CallError> {
     let mine = rustix::process::geteuid().as_raw();
     let peer = stream.peer_cred().map_err(|error| {

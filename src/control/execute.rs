@@ -1,4 +1,4 @@
-//! Runs the tasks of a file: commands in sessions, prompts at slots, all by way of the control socket.
+//! Runs the tasks of a file through the control socket: commands in sessions, prompts at slots.
 
 use crate::control::client::{Client, Dial};
 use crate::control::identity::Wanted;
@@ -17,39 +17,39 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Output that is kept of one task: the beginning and the end of more.
+/// The output that is kept of one task; of longer output, the beginning and the end.
 const MAX_OUTPUT: usize = 1 << 20;
-/// News that wait to be shown; the line that a program is at may be left out, it is followed by another.
+/// The maximum of queued progress reports. The last line of a program may be dropped, because another follows it.
 const MAX_NEWS: usize = 256;
-/// Each question for output is answered within this time, so that a connection that broke is noticed.
+/// Each request for output is answered within this time, so that a broken connection is noticed.
 const LOOK_MS: u64 = 30_000;
-/// Between two looks at a task that waits for a person.
+/// The interval between two checks of a task that waits for a person.
 const QUESTION_LOOK: Duration = Duration::from_secs(1);
 
-/// What is told on the way, of the task at a place.
+/// Progress of one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
     Started {
         attempt: u32,
     },
-    /// The last line that it wrote.
+    /// The last line that the command wrote.
     Line(String),
     /// Its slot asks something that a person has to answer.
     NeedsPerson(String),
     Ended,
 }
 
-/// Where and as whom the tasks run.
+/// The daemon and the environment for the tasks.
 #[derive(Clone)]
 pub struct Settings {
     pub dial: Dial,
-    /// What commands find in their environment, beside what their task says.
+    /// Environment variables for commands, besides those of the task itself.
     pub environment: BTreeMap<String, String>,
-    /// Ends everything: nothing more is started, what runs is ended.
+    /// Cancelled to stop: nothing more is started, and running tasks are ended.
     pub stop: CancellationToken,
 }
 
-/// Runs all, and tells what happens. When this returns, nothing of it runs any more.
+/// Runs all tasks, and reports their progress. When this returns, none of them runs any more.
 pub async fn execute(
     mut run: Run,
     settings: Settings,
@@ -125,7 +125,7 @@ impl ExecStage {
 struct ExecWorker {
     job: Job,
     place: usize,
-    /// Of its sessions, and of no others.
+    /// The owner of the attempt's sessions only.
     owner: String,
     dial: Dial,
     environment: BTreeMap<String, String>,
@@ -133,7 +133,7 @@ struct ExecWorker {
     back: CancellationToken,
 }
 
-/// How the work itself went.
+/// The result of the work.
 struct Went {
     exit_code: Option<i32>,
     error: Option<String>,
@@ -148,7 +148,7 @@ impl ExecWorker {
                 let went = self
                     .in_time(self.commands(lines, cwd, env, &mut output))
                     .await;
-                // Whatever of it is left: a command that was called off, one that was just being started.
+                // Closes what is left: a command that was cancelled, or one that was being started.
                 let owner = Some(self.owner.clone());
                 let left = self
                     .ask::<Close>(CloseParams {
@@ -181,7 +181,7 @@ impl ExecWorker {
         }
     }
 
-    /// The work, unless it is called off or takes too long.
+    /// Runs the work until it is done, cancelled or timed out.
     async fn in_time<T>(
         &self,
         work: impl Future<Output = Result<T, RpcError>>,
@@ -202,7 +202,7 @@ impl ExecWorker {
         }
     }
 
-    /// One line after another, up to the first that fails.
+    /// Runs one line after another, up to the first that fails.
     async fn commands(
         &self,
         lines: &[String],
@@ -247,7 +247,7 @@ impl ExecWorker {
             command: ["sh", "-c", line].map(str::to_owned).to_vec(),
             run: RunParams {
                 owner: Some(self.owner.clone()),
-                // Should this process be killed, its sessions end with it.
+                // If this process is killed, its sessions end with it.
                 owner_pid: Some(std::process::id()),
                 cwd: Some(cwd.to_owned()),
                 env: variables,
@@ -266,7 +266,7 @@ impl ExecWorker {
         Ok(code)
     }
 
-    /// Collects what a session writes until its end.
+    /// Collects the output of a session until its end.
     async fn follow(
         &self,
         client: &mut Client,
@@ -301,7 +301,7 @@ impl ExecWorker {
     }
 
     async fn prompt(&self, to: &str, text: &str, output: &mut String) -> Result<Went, String> {
-        // Not to be called off in between: what was submitted must be known to be cancelled.
+        // Not cancelled in between, because a submitted task must be known to be cancelled.
         let submitted = self.ask::<Submit>(SubmitParams {
             slot: to.to_owned(),
             text: text.to_owned(),
@@ -320,7 +320,7 @@ impl ExecWorker {
                 })
             }
             Err(why) => {
-                // One that has ended meanwhile needs no cancelling.
+                // A task that has ended meanwhile needs no cancelling.
                 let _ = self.ask::<Cancel>(OneTask { id }).await;
                 Err(why)
             }
@@ -361,7 +361,7 @@ fn in_words(error: RpcError) -> String {
     }
 }
 
-/// The caller's environment, but for what belongs to its own terminal and place.
+/// The caller's environment, without the variables of its terminal and its directory.
 pub fn environment_of_caller() -> BTreeMap<String, String> {
     const OWN: &[&str] = &["_", "COLORTERM", "OLDPWD", "PWD", "SHLVL", "TERM"];
     let all = crate::launch::process_environment().into_iter();

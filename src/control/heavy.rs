@@ -1,9 +1,9 @@
-//! Requests that have much in memory while they are answered: the output of a session, a conversation, what is searched.
+//! Requests that use much memory while they are answered: the output of a session, a conversation, a search.
 //!
-//! Each takes the bytes that it may need from the allowance of its source before it begins, and keeps them until its answer is
-//! in the queue of its client, which has a bound of its own. Those of one connection come one after the other, and not before
-//! the client has read what it asked for earlier. So neither a client that asks for much at once nor one that never reads can
-//! fill the daemon's memory or keep its processors busy, and short requests go on meanwhile.
+//! Before it begins, each reserves the bytes that it may need from the budget of its source, and holds them until its
+//! answer is in the queue of its client, which has its own bound. The heavy requests of one connection run one after
+//! another, and only after the client has read its earlier answers. So neither a client that asks for much at once nor
+//! one that never reads can fill the daemon's memory or keep its processors busy, and short requests go on meanwhile.
 
 use super::allowances::Allowances;
 use super::places::ConnectionSource;
@@ -13,23 +13,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Bytes for people and their programs together: two searches through the output that a session keeps by default. One that
-/// needs more runs alone.
+/// Bytes for people and their programs together: enough for two searches through the output that a session keeps by
+/// default. A request that needs more runs alone.
 const PEOPLE: usize = 128 << 20;
 /// Bytes for all slots together, and for one of them.
 const SLOTS: usize = 64 << 20;
 const ONE_SLOT: usize = 32 << 20;
 
-/// Lists of one connection that are made at once.
+/// The maximum of lists that are made at once for one connection.
 const LISTS: usize = 4;
 
-/// Whoever can't begin for this long is told why.
+/// The timeout for a request that waits to begin.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Nothing is begun while there is no room for an answer of so many bytes.
+/// A request does not begin while the client's queue lacks this many bytes for the answer.
 const ANSWER: usize = 1 << 20;
 
-/// The allowance of each source.
+/// The budget of each source.
 #[derive(Debug)]
 pub(super) struct HeavyRequests(Allowances);
 
@@ -39,7 +39,7 @@ impl Default for HeavyRequests {
     }
 }
 
-/// The turns of one connection.
+/// The semaphores of one connection.
 #[derive(Debug, Clone)]
 pub(super) struct Turns {
     source: ConnectionSource,
@@ -61,14 +61,15 @@ impl HeavyRequests {
     }
 }
 
-/// What one request holds. It is given back when the request has been answered, and when nobody else has a [`HeldWork`] of it.
+/// The turn and the bytes that one request holds. They are released when the request has been answered and no other
+/// [`HeldWork`] of it exists.
 #[derive(Debug)]
 pub(super) struct Holding {
     turns: Turns,
     held: Mutex<Option<Arc<HeldWork>>>,
 }
 
-/// A turn and its bytes. Work on a thread keeps a copy, since it goes on when its client has gone.
+/// A turn and its bytes. Work on a thread keeps a copy, since it goes on after its client is gone.
 #[derive(Debug)]
 pub(super) struct HeldWork {
     bytes: usize,
@@ -77,7 +78,7 @@ pub(super) struct HeldWork {
 }
 
 impl Holding {
-    /// For a request that comes by no connection: it has an allowance of its own.
+    /// For a request without a connection; it has a separate budget.
     pub fn alone() -> Holding {
         let (answers, _) = Budget::new(ANSWER).queue();
         let all = Arc::new(HeavyRequests::default());
@@ -91,7 +92,7 @@ impl Holding {
         }
     }
 
-    /// Waits for the turn and for so many bytes; what was held before is given back if it is less.
+    /// Waits for the turn and for this many bytes. Bytes held before are released if they are fewer.
     pub async fn hold(&self, bytes: usize) -> Result<Arc<HeldWork>, RpcError> {
         let before = self.lock().take();
         if let Some(held) = before.filter(|held| held.bytes >= bytes) {
@@ -111,12 +112,13 @@ impl Holding {
         Ok(self.lock().insert(Arc::new(held)).clone())
     }
 
-    /// The turn for a list, such as the status of all slots. It needs no bytes of the allowance, so that nothing heavy delays it.
+    /// Waits for the turn for a list, such as the status of all slots. A list needs no bytes of the budget, so that
+    /// heavy requests do not delay it.
     pub async fn list(&self) -> Option<OwnedSemaphorePermit> {
         self.turns.lists.clone().acquire_owned().await.ok()
     }
 
-    /// Gives back what is held, before a wait.
+    /// Releases what is held, before a wait.
     pub fn let_go(&self) {
         drop(self.lock().take());
     }
@@ -130,7 +132,7 @@ impl Holding {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The refusal where too many answers wait already, for this client or for others like it.
+    /// The refusal if too many answers wait to be read, for this client or for others of its source.
     pub fn no_room(&self) -> RpcError {
         let source = &self.turns.source;
         let text = format!(
@@ -192,7 +194,7 @@ mod tests {
         let slot = |name: &str| ConnectionSource::Slot(name.to_owned());
         let of_a = holds_now(&client(&all, &slot("a")).0, usize::MAX).expect("it runs alone");
         assert!(holds_now(&client(&all, &slot("a")).0, 1).is_none());
-        // Others are not kept out, and all slots together have a bound too.
+        // Other sources are not blocked, and all slots together have a bound too.
         let people = holds_now(&client(&all, &ConnectionSource::People).0, PEOPLE).expect("free");
         let of_b = holds_now(&client(&all, &slot("b")).0, ONE_SLOT).expect("free");
         assert!(holds_now(&client(&all, &slot("c")).0, 1).is_none());

@@ -1,14 +1,15 @@
-//! Which daemon a client means, and the check that the daemon which answers is that one.
+//! Which daemon a client means, and the check that the answering daemon is that one.
 
 use crate::core::model::{Fault, Pong, RpcError};
 use crate::core::text::quoting::quoted;
 use crate::os::files::same_file;
 use std::path::{Path, PathBuf};
 
-/// The daemon that a client wants to talk to. A socket alone does not say it: two configs of one name share a socket.
+/// The daemon that a client wants to talk to. A socket is not enough to tell: two configs with the same name share a
+/// socket.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Wanted {
-    /// The daemon at the socket, whatever its config is: nobody has named a config.
+    /// The daemon at the socket, with any config.
     #[default]
     AtSocket,
     /// The daemon that runs with this config file.
@@ -18,7 +19,7 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// Refuses a daemon that is not the wanted one, with the names of both.
+    /// Refuses a daemon that is not the wanted one; the error names both.
     pub fn check(&self, socket: &Path, daemon: &Pong) -> Result<(), RpcError> {
         match self {
             Wanted::AtSocket => Ok(()),
@@ -108,7 +109,7 @@ mod tests {
         std::fs::remove_file(at("real/slots.toml")).unwrap();
         assert_eq!(check("real/slots.toml"), Ok(()));
         assert_eq!(check("linked/slots.toml"), Ok(()));
-        // One that was moved does not: the daemon would read the old path.
+        // A config that was moved does not: the daemon would read the old path.
         std::fs::write(at("moved.toml"), "").unwrap();
         assert!(check("moved.toml").is_err());
     }

@@ -1,29 +1,29 @@
-//! Which requests are about slots, which about sessions, and which about either, as their files say. A request that names
-//! the other kind is refused, with the command that is for it.
+//! Checks that a request names the right kind, slots or sessions, as the request's file says. A request that names the
+//! other kind is refused, and the error gives the command to use instead.
 
 use super::permission;
 use super::requests::RequestEntry;
 use crate::core::model::{Fault, RpcError};
 use serde_json::Value;
 
-/// What a request may name. In the words, `ID` stands for the name.
+/// What a request may name. In the texts, `ID` stands for the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepts {
-    /// It names none, or one of either kind.
+    /// It names nothing, or slots and sessions.
     Either,
-    /// Only sessions. The words say what to do at a slot of Claude Code, and at a slot of a plain program.
+    /// Only sessions. The texts give the command for a slot of Claude Code, and for a slot of a plain program.
     Sessions {
         claude: &'static str,
         shell: &'static str,
     },
-    /// Only slots. The words say what to do at a session.
+    /// Only slots. The text gives the command for a session.
     Slots(&'static str),
 }
 
 use Accepts::{Either, Sessions as OnlySessions, Slots as OnlySlots};
 
 impl Accepts {
-    /// Only sessions, with the same words for every slot.
+    /// Only sessions, with the same text for every slot.
     pub const fn only_sessions(instead: &'static str) -> Accepts {
         OnlySessions {
             claude: instead,
@@ -31,7 +31,7 @@ impl Accepts {
         }
     }
 
-    /// What may be named, for the schema.
+    /// The kinds that may be named, for the schema.
     pub fn name(self) -> &'static str {
         match self {
             Either => "slots and sessions",
@@ -41,7 +41,7 @@ impl Accepts {
     }
 }
 
-/// What is named, as far as requests tell it apart.
+/// The kinds of names that requests distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetKind {
     /// A slot of Claude Code.
@@ -51,8 +51,8 @@ pub enum TargetKind {
     Session,
 }
 
-/// Refuses a request that names what it is not for. `kind_of` tells what a name stands for; a name that stands for
-/// nothing is another error, and not found here.
+/// Refuses a request that names the wrong kind. `kind_of` looks up the kind of a name; an unknown name is a different
+/// error, and not found here.
 pub fn check(
     request: &RequestEntry,
     params: &Value,

@@ -1,4 +1,5 @@
-//! A listener of `events`: how the selected slots stand, or what it has missed; then what happens to them.
+//! A subscriber to `events`: it gets the status of the selected slots, or the events that it has missed; then live
+//! events.
 
 use super::dispatch::Dispatcher;
 use super::tails::Tails;
@@ -12,29 +13,29 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::bytes::Bytes;
 
-/// Events that are read ahead from the event log while a listener takes what was read.
+/// The number of events that are read ahead from the event log while the subscriber takes earlier ones.
 const READ_AHEAD: usize = 4;
 
 struct Listening<'a> {
     dispatcher: &'a Dispatcher,
     answers: &'a Outbox,
-    /// `None` for everything, also slots that are added later.
+    /// `None` for everything, including slots that are added later.
     selected: Option<Vec<String>>,
-    /// Whether what they write is wanted too.
+    /// Whether the output of the programs is wanted too.
     data: bool,
     tails: Tails,
-    /// The number of the last event that was dealt with, which what was written after it has too.
+    /// The number of the last event that was sent. Output that follows that event has the same number.
     position: u64,
 }
 
-/// Until the listener goes, reads too slowly, or the daemon ends.
+/// Runs until the subscriber goes, reads too slowly, or the daemon ends.
 pub async fn listen(request: &Request, dispatcher: &Dispatcher, answers: &Outbox) {
     let chosen = choose(&request.params, dispatcher);
     let (selected, params) = match chosen {
         Ok(chosen) => chosen,
         Err(error) => {
             let refusal = Line::answer(request.id.clone(), Err(error.into()));
-            // One that has gone needs no answer.
+            // A client that is gone needs no answer.
             let _ = answers.send(refusal.bytes()).await;
             return;
         }
@@ -48,7 +49,7 @@ pub async fn listen(request: &Request, dispatcher: &Dispatcher, answers: &Outbox
         position: 0,
     };
     let ready = Line::answer(request.id.clone(), Ok(Value::Object(Default::default())));
-    // However it ends, nobody is left to be told.
+    // However the subscription ends, there is no receiver for the error.
     let _ = listening.run(ready, params.after).await;
 }
 
@@ -59,7 +60,7 @@ fn choose(
     let params: EventsParams = serde_json::from_value(params.clone())
         .map_err(|error| RpcError::bad_params("events", &error))?;
     let slots = params.slots.clone();
-    // One that comes back asks for what it asked for before; its slot may have left meanwhile.
+    // A client that reconnects repeats its earlier request; its slot may be gone meanwhile.
     let selected = match (slots.is_empty(), params.after) {
         (true, _) => None,
         (false, None) => Some(dispatcher.names(&Select { slots })?),
@@ -95,9 +96,10 @@ impl Listening<'_> {
         }
     }
 
-    /// How the slots stand. The position is taken first: what a snapshot may not show yet is told behind it.
+    /// Sends the status of each slot. The position is taken first: an event that a snapshot may not show yet is sent
+    /// after it.
     async fn snapshots(&mut self) -> Result<events::RecentEvents, OutboxGone> {
-        // What a snapshot shows already is not told again.
+        // Events that a snapshot already shows are not sent again.
         self.dispatcher.bus().settled().await;
         let Listener { position, events } = self.dispatcher.bus().listen();
         self.position = position;
@@ -125,8 +127,8 @@ impl Listening<'_> {
         self.catch_up(&name).await
     }
 
-    /// What has happened since `after`, from the event log, until nothing is left to read there. What happens during
-    /// that is in the log too, so a listener that reads slowly misses nothing.
+    /// Sends the events since `after` from the event log, until the log has no more. Events during that are in the log
+    /// too, so a subscriber that reads slowly misses nothing.
     async fn catch_up_after(&mut self, after: u64) -> Result<events::RecentEvents, OutboxGone> {
         self.position = after;
         let events = loop {
@@ -146,7 +148,7 @@ impl Listening<'_> {
     async fn replay(&mut self, until: u64) -> Result<(), OutboxGone> {
         let mut replay = self.dispatcher.bus().replay(self.position, until);
         let (ahead, mut read) = mpsc::channel(READ_AHEAD);
-        // It ends when all is read, or when nobody takes it any more.
+        // It ends when all is read, or when the receiver is gone.
         tokio::task::spawn_blocking(move || {
             while let Some(event) = replay.next()
                 && ahead.blocking_send(event).is_ok()
@@ -196,7 +198,7 @@ impl Listening<'_> {
         }
     }
 
-    /// All that a program has written comes before its end, and after its start.
+    /// Sends an event. All output of a program comes after its start and before its end.
     async fn tell(&mut self, told: &SharedEvent) -> Result<(), OutboxGone> {
         let event = &told.event;
         let is_end = matches!(
@@ -224,7 +226,7 @@ impl Listening<'_> {
         self.pass_on(name).await
     }
 
-    /// What a slot has written since the last look.
+    /// Sends the output of a slot since the last look.
     async fn pass_on(&mut self, name: &str) -> Result<(), OutboxGone> {
         while let Some(event) = self.tails.next(name, self.position).await {
             self.answers.send(event_line(event)).await?;

@@ -1,8 +1,8 @@
 //! How people and programs reach the daemon: JSON-RPC 2.0, one object per line, on a unix socket. `server` (with
-//! `places`, `reserve` and `refusals`, for who may connect, `listening` and `subscriptions`, for those who follow events)
-//! and `client` (with `identity`, the check of who answers) touch the socket. `requests` has a file for each request
-//! and the table of them; `permission`, `scope`, `kinds` and `schema` are pure and go by that table. `dispatch` knows slots only by
-//! their handles, and `execute` runs a file of tasks as a client.
+//! `places`, `reserve` and `refusals`, for who may connect, `listening` and `subscriptions`, for those who follow
+//! events) and `client` (with `identity`, the check of who answers) touch the socket. `requests` has a file for each
+//! request and the table of them; `permission`, `scope`, `kinds` and `schema` are pure and use that table. `dispatch`
+//! knows slots only by their handles, and `execute` runs a file of tasks as a client.
 
 mod allowances;
 pub mod attach;
@@ -37,7 +37,7 @@ use dispatch::Dispatcher;
 use server::Server;
 use std::sync::Arc;
 
-/// Runs a daemon that answers on its socket, until it is told to end.
+/// Runs a daemon that answers on its socket, until a request or a signal ends it.
 pub async fn run(host: Host, config: Config, env: &Env) -> Result<(), DaemonError> {
     daemon::run(host, config, env, |daemon, listener| {
         let dispatcher = Arc::new(Dispatcher::new(daemon));

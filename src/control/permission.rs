@@ -1,5 +1,6 @@
-//! What a client may ask for, by where it comes from. Nobody approves himself: what a slot runs may look at the
-//! status and call the hooks of its own slot, nothing more; what the daemon runs outside of the slots may look at the status.
+//! What a client may request, by its origin. A slot can't approve its own calls: a program inside a slot may see the
+//! status and call the hooks of its own slot, nothing more; a program that the daemon runs outside of the slots may see
+//! the status.
 
 use super::requests;
 use crate::core::model::{Fault, RpcError};
@@ -13,13 +14,13 @@ pub enum Access {
     Anybody,
     /// The hooks that run in the slot that they name.
     OwnSlot,
-    /// A person, and the programs inside a slot whose role's policy has this name in `[mcp] allow`, as far as it reaches.
+    /// A person, and the programs inside a slot whose role's policy has this name in `[mcp] allow`, within its reach.
     Granted(&'static str, Reach),
     /// A person: a process outside of all slots.
     PersonOnly,
 }
 
-/// What a granted request may be about.
+/// What a granted request may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// The slots that `[mcp] slots` names, or every other slot.
@@ -28,17 +29,17 @@ pub enum Reach {
     OwnSessions,
     /// The tasks that the slot has submitted.
     OwnTasks,
-    /// Nothing but the connection that it came by.
+    /// Only the connection that it came by.
     Connection,
 }
 
-/// Who may call a request. One that there is not is for nobody but a person, who is told so.
+/// Who may call a request. An unknown request is for a person only, who then gets the error for it.
 pub fn access(method: &str) -> Access {
     requests::find(method).map_or(Access::PersonOnly, |request| request.access)
 }
 
-/// Whether this client may call this method; the error says why not. `granted` is what `[mcp]` in the policy of
-/// the client's slot says.
+/// Checks whether this client may call this method; the error says why not. `granted` tells whether `[mcp]` in the
+/// policy of the client's slot grants it.
 pub fn check(peer: &Peer, method: &str, params: &Value, granted: bool) -> Result<(), RpcError> {
     let access = access(method);
     match &peer.origin {
@@ -55,20 +56,20 @@ pub fn check(peer: &Peer, method: &str, params: &Value, granted: bool) -> Result
         )
         .next(format!("a person does this in a terminal that was open before {slot} was started, or in a new login session"))),
         PeerOrigin::Daemon => Err(refused(format!(
-            "`{method}` was called by something that the daemon runs, such as the command of [notify]: it is no person"
+            "`{method}` was called by something that the daemon runs, such as the command of [notify], which is not a person"
         ))),
         PeerOrigin::Untold => Err(refused(format!(
-            "`{method}` was called by a process that can't be told from one inside a slot"
+            "`{method}` was called by a process that can't be distinguished from one inside a slot"
         ))),
         PeerOrigin::Unseen(fault) => Err(RpcError::new(
             Fault::Failed,
-            format!("who calls `{method}` can't be looked up: {fault}"),
+            format!("the caller of `{method}` can't be looked up: {fault}"),
         )
         .next("give the daemon more (ulimit -n), or close something: missiond sessions")),
     }
 }
 
-/// A hook speaks for the slot that it runs in, and for no other.
+/// Checks a hook: it may name only the slot that it runs in.
 fn check_hook(peer: &Peer, params: &Value) -> Result<(), RpcError> {
     let named = params.get("slot").and_then(Value::as_str);
     match (&peer.origin, named) {
@@ -89,7 +90,7 @@ fn check_hook(peer: &Peer, params: &Value) -> Result<(), RpcError> {
     }
 }
 
-/// The slots that a request is about, as they are named there; none for all.
+/// The names of the slots that a request is about; empty means all.
 pub fn targets(params: &Value) -> Vec<String> {
     let one = params.get("slot").into_iter();
     let several = params.get("slots").and_then(Value::as_array);
@@ -99,7 +100,8 @@ pub fn targets(params: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A message that is a shell command or a command of Claude Code is run without any rule: no grant covers it.
+/// Tells whether a message is a shell command or a command of Claude Code. Such a message runs without any rule: no
+/// grant covers it.
 pub fn escapes(params: &Value) -> bool {
     ["shell", "slash"].iter().any(|flag| {
         params
@@ -169,7 +171,7 @@ mod tests {
                 assert!(may(origin.clone(), method), "{method}");
             }
         }
-        // How things stand, and nothing that was said or shown.
+        // Statuses only, and nothing that was said or shown.
         let for_all: Vec<&str> = methods_for(|access| access == Access::Anybody).collect();
         assert_eq!(for_all, [Ping::NAME, Status::NAME, Stats::NAME]);
     }

@@ -1,8 +1,8 @@
-//! Places for clients: how many may be connected at once, by where they come from.
+//! Places for clients: how many may be connected at once, by their source.
 //!
-//! Each source has a bound of its own, and each class of sources has places that the others can't take: a slot that
-//! opens hundreds of connections keeps out neither people nor the hooks of its neighbours. If a bound is reached, a
-//! client with nothing under way makes place for the newcomer; if there is none, the newcomer is turned away.
+//! Each source has its own bound, and each class of sources has places that the others can't take: a slot that opens
+//! hundreds of connections blocks neither people nor the hooks of other slots. If a bound is reached, an idle client
+//! makes place for the newcomer; if there is none, the newcomer is turned away.
 
 use super::{reserve, unasked};
 use crate::core::model::{Fault, RpcError};
@@ -15,24 +15,24 @@ use tokio_util::sync::CancellationToken;
 
 /// Places for people and their programs.
 const PEOPLE: usize = 448;
-/// Places for all slots together: hooks, and what roles grant.
+/// Places for all slots together: hooks, and requests that roles grant.
 const SLOTS: usize = 288;
 /// Places for one slot. Claude Code runs some hooks at once.
 const ONE_SLOT: usize = 32;
-/// Places for processes whose origin can't be looked up: they may ask for the status only.
+/// Places for processes whose origin can't be looked up: they may request only the status.
 const UNTOLD: usize = 32;
 
-/// A client with nothing under way for this long may have to make place. A client that has just connected is about to
-/// ask for something.
+/// A client that has been idle for this long may have to make place. A client that has just connected is about to send
+/// a request.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// Where a client comes from, as far as places are concerned.
+/// The source of a client, for the bounds on places.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ConnectionSource {
     People,
     Slot(String),
     Untold,
-    /// One process, and nobody has looked where it comes from.
+    /// One process, whose origin has not been looked up.
     Process(i32),
 }
 
@@ -82,7 +82,7 @@ enum TurnedAwayReason {
 }
 
 impl TurnedAway {
-    /// Nobody has looked where the client comes from.
+    /// A client whose origin has not been looked up, because its process has too many connections without a request.
     pub fn unasked(process: i32) -> TurnedAway {
         TurnedAway {
             of: ConnectionSource::Process(process),
@@ -104,23 +104,24 @@ impl From<TurnedAway> for RpcError {
     }
 }
 
-/// Why a client with nothing under way was let go.
+/// The error for an idle client that had to make place.
 pub(super) fn made_place() -> RpcError {
-    let text = "let go: nothing was under way, and the daemon needs the place for another client";
+    let text =
+        "dropped: no request was in progress, and the daemon needs the place for another client";
     RpcError::new(Fault::Full, text)
 }
 
 #[derive(Debug)]
 struct SeatedListener {
     source: ConnectionSource,
-    /// Requests under way.
+    /// The number of requests in progress.
     busy: usize,
-    /// Since when nothing is under way.
+    /// The time since which no request is in progress.
     idle_since: Instant,
     leave: CancellationToken,
 }
 
-/// All places, and who has them.
+/// All places, and the clients that have them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ConnectionPlaces(Arc<Mutex<PlaceTable>>);
 
@@ -130,7 +131,7 @@ struct PlaceTable {
     last_id: u64,
 }
 
-/// A client's place, until it is dropped.
+/// A client's place. Dropping it frees the place.
 #[derive(Debug)]
 pub(super) struct ConnectionPlace {
     places: ConnectionPlaces,
@@ -138,7 +139,7 @@ pub(super) struct ConnectionPlace {
     leave: CancellationToken,
 }
 
-/// A request under way, until it is dropped: its client keeps its place.
+/// A request in progress. Until it is dropped, its client keeps its place.
 #[derive(Debug)]
 pub(super) struct Busy(Arc<ConnectionPlace>);
 
@@ -153,8 +154,8 @@ impl ConnectionPlaces {
         Ok(self.seat(table, source, now))
     }
 
-    /// The same while there are no descriptors but those of the reserve, which is for people. Some client that has
-    /// nothing under way makes place, and its descriptor falls free.
+    /// Like [`ConnectionPlaces::admit`], while only the reserve of descriptors is left, which is for people. An idle
+    /// client makes place, and its descriptor is freed.
     pub fn admit_in_need(
         &self,
         source: ConnectionSource,
@@ -231,7 +232,7 @@ impl PlaceTable {
         Err(TurnedAway { of, why })
     }
 
-    /// The slot with the most clients, if it has more than one more than `own`.
+    /// The slot with the most clients, if it has at least two more than `own`.
     fn largest_slot(&self, own: usize) -> Option<ConnectionSource> {
         let mut by_slot: BTreeMap<&ConnectionSource, usize> = BTreeMap::new();
         for source in self
@@ -244,7 +245,7 @@ impl PlaceTable {
         (count > own + 1).then(|| largest.clone())
     }
 
-    /// Lets the client of a source go that has had nothing under way for the longest time; whether there was one.
+    /// Drops the client of a source that has been idle for the longest time; returns whether there was one.
     fn let_go(&mut self, from: &ConnectionSource, now: Instant) -> bool {
         let is_settled = |seated: &SeatedListener| {
             let idle = now.saturating_duration_since(seated.idle_since);
@@ -369,7 +370,7 @@ mod tests {
         let refused = places.admit_in_need(slot("b"), now).unwrap_err();
         assert_eq!(refused.why, TurnedAwayReason::Descriptors);
         let person = places.admit_in_need(ConnectionSource::People, now).unwrap();
-        // A client that does nothing gives its descriptor.
+        // An idle client gives up its descriptor.
         let hook = places.admit_in_need(slot("b"), now + SETTLED).unwrap();
         let crowd: Vec<ConnectionPlace> = crowd.into_iter().flatten().collect();
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Clients that were turned away or dropped, told at a bounded rate: the first of a source at once, the others as a
-//! number.
+//! Log lines about clients that were turned away or dropped, at a bounded rate: the first of a source at once, the
+//! others as a count.
 
 use super::dispatch::Dispatcher;
 use super::places::ConnectionSource;
@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Between two lines about the same source.
+/// The interval between two lines about the same source.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// What became of a client.
+/// How the daemon ended a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fate {
     TurnedAway,
@@ -30,7 +30,7 @@ impl Fate {
 
 type Key = (ConnectionSource, Fate);
 
-/// How many clients of each source met which fate since the last line about it.
+/// The number of clients by source and fate since the last line about them.
 #[derive(Debug)]
 pub(super) struct Refusals {
     counts: Mutex<BTreeMap<Key, usize>>,
@@ -60,7 +60,7 @@ impl Refusals {
         });
     }
 
-    /// Until there was none in an interval.
+    /// Reports the count after each interval, until an interval has none.
     async fn tell_more(&self, key: &Key) {
         loop {
             tokio::time::sleep(INTERVAL).await;
@@ -75,7 +75,7 @@ impl Refusals {
         }
     }
 
-    /// The number since the last time; a source with none is forgotten.
+    /// Takes the count since the last time; a source with none is forgotten.
     fn take(&self, key: &Key) -> usize {
         let mut counts = self.counts();
         let count = counts.get_mut(key).map_or(0, std::mem::take);

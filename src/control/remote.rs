@@ -1,5 +1,5 @@
-//! Answers that people give from elsewhere. They go the way of every request, as those of a person, with the name of the way
-//! that they came by.
+//! Answers that people give from elsewhere, such as by a message. They are handled like every request of a person, with
+//! the name of the channel that they came by.
 
 use super::dispatch::Dispatcher;
 use super::heavy::Holding;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Answers that may wait; each is one tap.
+/// The maximum of queued answers; each is one tap.
 pub const MAX_WAITING: usize = 16;
 
 /// Answers until the daemon ends.
@@ -21,7 +21,7 @@ pub async fn answer_all(mut answers: mpsc::Receiver<RemoteAnswer>, dispatcher: A
         let dispatcher = dispatcher.clone();
         tokio::spawn(async move {
             let done = answer(&dispatcher, params, via).await;
-            // Nobody waits for it if the daemon ends.
+            // If the daemon ends, the receiver is gone.
             let _ = reply.send(done);
         });
     }

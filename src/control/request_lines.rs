@@ -1,7 +1,7 @@
-//! The request lines of clients, with a bound on the bytes of lines that have begun and not ended.
+//! The request lines of clients, with a bound on the bytes of unfinished lines.
 //!
-//! A client may always have [`OWN`] bytes of such a line. More comes from the allowance of its source, so that a slot can
-//! neither fill the daemon's memory nor keep the long lines of people and of other slots out.
+//! Each client may always have [`OWN`] bytes of an unfinished line. More comes from the budget of its source, so that a
+//! slot can neither fill the daemon's memory nor block the long lines of people and of other slots.
 
 use super::allowances::Allowances;
 use super::places::ConnectionSource;
@@ -16,10 +16,10 @@ const PEOPLE: usize = 24 << 20;
 /// Bytes for one slot: the longest line fits.
 const ONE_SLOT: usize = MAX_LINE;
 
-/// Bytes for all slots together: as many as have places can have their longest line.
+/// Bytes for all slots together: as many slots as have places can each have their longest line.
 const SLOTS: usize = 9 * ONE_SLOT;
 
-/// The allowance of each source that has clients.
+/// The budget of each source that has clients.
 #[derive(Debug)]
 pub(super) struct Inbound(Allowances);
 
@@ -30,7 +30,7 @@ impl Default for Inbound {
 }
 
 impl Inbound {
-    /// What splits the bytes of one more client of this source into lines.
+    /// A decoder that splits the bytes of one more client of this source into lines.
     pub fn lines(&self, source: &ConnectionSource) -> RequestLines {
         RequestLines {
             lines: LinesCodec::new_with_max_length(MAX_LINE),
@@ -47,7 +47,7 @@ pub(super) struct RequestLines {
 }
 
 impl RequestLines {
-    /// The plain codec, for a connection that is no longer one of requests.
+    /// The plain codec, for a connection that no longer carries requests.
     pub fn into_lines(self) -> LinesCodec {
         self.lines
     }
@@ -71,7 +71,7 @@ impl Decoder for RequestLines {
     }
 }
 
-/// The refusal of a line for which there is no allowance left.
+/// The refusal of a line when the budget is used up.
 pub(super) fn no_allowance() -> RpcError {
     let text =
         "turned away: the daemon is full (unfinished requests of this client and others like it)";
@@ -82,7 +82,7 @@ pub(super) fn no_allowance() -> RpcError {
 mod tests {
     use super::*;
 
-    /// A client with what it has sent of a line.
+    /// A client and the bytes that it has sent of a line.
     struct Sender(RequestLines, BytesMut);
 
     impl Sender {
@@ -90,7 +90,7 @@ mod tests {
             Sender(inbound.lines(&source), BytesMut::new())
         }
 
-        /// Whether the line may have this many bytes.
+        /// Tells whether the line may have this many bytes.
         fn grows_to(&mut self, bytes: usize) -> bool {
             self.1.resize(bytes, b'x');
             self.0.decode(&mut self.1).is_ok()
@@ -105,7 +105,7 @@ mod tests {
         assert!(one.grows_to(MAX_LINE));
         assert!(two.grows_to(OWN), "each has some bytes of its own");
         assert!(!two.grows_to(OWN * 3));
-        // Others have their own allowance, and a line that has ended gives its bytes back.
+        // Other slots have their own budget, and a finished line gives its bytes back.
         assert!(slot("b").grows_to(MAX_LINE));
         assert!(Sender::new(&inbound, ConnectionSource::People).grows_to(MAX_LINE));
         assert!(!Sender::new(&inbound, ConnectionSource::Untold).grows_to(OWN + 1));

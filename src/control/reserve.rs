@@ -1,4 +1,4 @@
-//! File descriptors that are kept for control: if all others are in use, people can still see how things stand and stop
+//! File descriptors that are reserved for control: if all others are in use, people can still see the status and stop
 //! what uses them.
 
 use super::requests::{Close, Down, Interrupt, Method, Ping, Sessions, Stats, Status, Stop};
@@ -7,10 +7,10 @@ use std::fs::File;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Enough for a few clients at once, for the look at who they are, and for a file that is written at a stop.
+/// Enough for a few clients at once, for the lookup of their origin, and for a file that is written at a stop.
 const KEPT: usize = 8;
 
-/// What people may ask for while there are no descriptors but these. None of it waits for long or opens much.
+/// The requests that people may make while only the reserve is left. None of them waits for long or opens much.
 const SERVED: &[&str] = &[
     Ping::NAME,
     Status::NAME,
@@ -22,12 +22,12 @@ const SERVED: &[&str] = &[
     Down::NAME,
 ];
 
-/// Descriptors that are open for no other purpose than to be closed in need.
+/// Descriptors that are kept open only so that they can be closed when others are lacking.
 #[derive(Debug, Default)]
 pub(super) struct Reserve(Mutex<Vec<File>>);
 
 impl Reserve {
-    /// Whether the reserve had to be given free, since not all of it is to be had.
+    /// Refills the reserve. If it can't be filled, frees it and returns true.
     pub fn is_in_use(&self) -> bool {
         let mut kept = self.kept();
         while kept.len() < KEPT {
@@ -42,7 +42,7 @@ impl Reserve {
         false
     }
 
-    /// Gives the reserve free; whether there was any.
+    /// Frees the reserve; returns whether there was any.
     pub fn lend(&self) -> bool {
         !std::mem::take(&mut *self.kept()).is_empty()
     }
@@ -52,7 +52,7 @@ impl Reserve {
     }
 }
 
-/// Whether this is a lack of descriptors, of this process or of the machine.
+/// Tells whether this error is a lack of descriptors, of this process or of the machine.
 pub(super) fn is_lack(error: &io::Error) -> bool {
     let lacks = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
     lacks
@@ -60,7 +60,7 @@ pub(super) fn is_lack(error: &io::Error) -> bool {
         .any(|lack| error.raw_os_error() == Some(lack.raw_os_error()))
 }
 
-/// Whether a client that has one of the last descriptors may ask for this.
+/// Checks whether a client with one of the last descriptors may make this request.
 pub(super) fn check(method: &str) -> Result<(), RpcError> {
     if SERVED.contains(&method) {
         return Ok(());
@@ -70,7 +70,7 @@ pub(super) fn check(method: &str) -> Result<(), RpcError> {
     )))
 }
 
-/// What a client is told for which there is no descriptor.
+/// The error for a client for which there is no descriptor.
 pub(super) fn full(why: &str) -> RpcError {
     let text = format!("turned away: the daemon is full ({why})");
     RpcError::new(Fault::Full, text)

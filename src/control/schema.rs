@@ -1,5 +1,5 @@
-//! The schema of the control socket, made from the table of requests: for programs that speak to the daemon without this
-//! crate, and for the page that documents it.
+//! The schema of the control socket, made from the table of requests: for programs that speak to the daemon without
+//! this crate, and for the page that documents it.
 
 use super::permission::Access;
 use super::requests::{RequestEntry, requests};
@@ -8,8 +8,8 @@ use crate::core::model::{Event, RpcError};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Value, json};
 
-/// Every method with its params, its answer and who may call it; the notifications; the errors. What several share is
-/// in `$defs`.
+/// Every method with its params, its answer and who may call it; the notifications; the errors. Shared types are in
+/// `$defs`.
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let methods: Vec<Value> = requests()
@@ -18,17 +18,17 @@ pub fn schema() -> Value {
     let notifications = json!([
         {
             "name": envelope::EVENT,
-            "description": "Something that happened, or how a slot stands when a listener arrives.",
+            "description": "Something that happened, or the status of a slot when a subscription begins.",
             "params": generator.subschema_for::<Event>(),
         },
         {
             "name": envelope::LIVE,
-            "description": "The snapshot, or what was missed, is over: what follows has just happened.",
+            "description": "The snapshot, or the replay of missed events, is complete: live events follow.",
             "params": generator.subschema_for::<Live>(),
         },
         {
             "name": envelope::LAGGED,
-            "description": "The listener was too slow; its subscription has ended.",
+            "description": "The client read too slowly; its subscription has ended.",
             "params": generator.subschema_for::<Lagged>(),
         },
     ]);

@@ -12,7 +12,7 @@ use std::str::FromStr;
 pub enum Scope {
     /// Sees everything and changes nothing.
     View,
-    /// Answers what a slot asks: yes for this once, no, an option.
+    /// Answers what a slot asks: yes for this call only, no, or an option.
     Answer,
     /// Sends messages, interrupts, starts and stops slots.
     Steer,

@@ -1,4 +1,4 @@
-//! The daemon's end of the control socket: connections, lines and their bounds. What a request means is in
+//! The daemon's side of the control socket: connections, lines and their bounds. The handling of requests is in
 //! [`super::dispatch`].
 
 use super::allowances::Allowances;
@@ -35,36 +35,37 @@ use tokio_util::bytes::{Buf, Bytes};
 use tokio_util::codec::{Framed, FramedParts, FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::sync::CancellationToken;
 
-/// How often it is looked again who a client is, if that was not to be seen.
+/// How often a client's origin is looked up again if it could not be seen.
 const MORE_LOOKS: usize = 10;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
-/// Clients that have connected and are being looked up: fewer than the descriptors that are kept for control.
-const DOORSTEP: usize = 3;
-/// A client that says nothing at all for this long is let go.
+/// The maximum of connected clients that are being looked up: fewer than the reserved descriptors.
+const MAX_LOOKUPS: usize = 3;
+/// A client that sends nothing for this long after it connects is dropped.
 const SILENT_LIMIT: Duration = Duration::from_secs(10);
-/// Requests of one client that are under way at once.
+/// The maximum of requests in progress for one client.
 const MAX_REQUESTS: usize = 64;
-/// Answers that wait for one client to read them, in bytes: the longest line, and a client's own room.
+/// The maximum bytes of unread answers for one client: the longest line, and the bytes that each client may always
+/// have.
 const MAX_UNREAD: usize = MAX_LINE + OWN;
-/// The same for people and their programs together, and for all slots together, beyond what each client may always have. One
-/// slot may have as much as one client.
+/// The same bound for people and their programs together, and for all slots together, beyond the bytes that each client
+/// may always have. One slot may have as much as one client.
 const UNREAD_BY_PEOPLE: usize = 24 << 20;
 const UNREAD_BY_SLOTS: usize = 2 * MAX_UNREAD;
 /// A client that does not read a line for this long is dropped.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
-/// A client that was dropped may read why for this long.
+/// How long a dropped client has to read the reason.
 const LINGER: Duration = Duration::from_secs(15);
 
-/// How soon it is seen that a client which has nothing more to ask is gone altogether.
+/// The interval of checks whether a client without more requests is gone.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 type Lines = FramedRead<OwnedReadHalf, RequestLines>;
 
-/// At the end of the daemon, answers that are under way have this long to reach their clients.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// When the daemon ends, answers in progress have this long to reach their clients.
+const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
-/// The server in its task.
+/// The server and its task.
 #[derive(Debug)]
 pub struct Server {
     task: JoinHandle<()>,
@@ -78,7 +79,7 @@ impl Server {
         let ending = CancellationToken::new();
         let (listeners, next) = mpsc::channel(1);
         let (answers, given) = mpsc::channel(remote::MAX_WAITING);
-        // It ends with the last that may give one.
+        // The task ends when the last sender of answers is gone.
         tokio::spawn(remote::answer_all(given, dispatcher.clone()));
         let task = tokio::spawn(serve(listener, next, dispatcher, ending.clone()));
         Server {
@@ -101,7 +102,7 @@ impl Serving for Server {
 
     async fn end(mut self) {
         self.ending.cancel();
-        if tokio::time::timeout(LAST_WORDS, &mut self.task)
+        if tokio::time::timeout(FLUSH_LIMIT, &mut self.task)
             .await
             .is_err()
         {
@@ -116,7 +117,7 @@ async fn serve(
     dispatcher: Arc<Dispatcher>,
     ending: CancellationToken,
 ) {
-    let hall = Arc::new(Hall {
+    let server = Arc::new(ServerState {
         places: ConnectionPlaces::default(),
         unread: Allowances::new(UNREAD_BY_PEOPLE, UNREAD_BY_SLOTS, MAX_UNREAD),
         heavy: Arc::default(),
@@ -127,28 +128,28 @@ async fn serve(
         dispatcher,
         ending,
     });
-    let doorstep = Arc::new(Semaphore::new(DOORSTEP));
+    let lookups = Arc::new(Semaphore::new(MAX_LOOKUPS));
     let mut clients = JoinSet::new();
-    // Told once, and not again until one was accepted.
+    // The error is logged once, and again only after a client was accepted.
     let mut refuses = false;
     loop {
         tokio::select! {
-            () = hall.ending.cancelled() => break,
+            () = server.ending.cancelled() => break,
             Some(next) = listeners.recv() => listener = next,
-            accepted = accept(&listener, &doorstep) => match accepted {
-                Ok((stream, step)) => {
+            accepted = accept(&listener, &lookups) => match accepted {
+                Ok((stream, lookup)) => {
                     refuses = false;
-                    match hall.asks_nothing(&stream) {
-                        None => drop(clients.spawn(receive(stream, step, hall.clone()))),
+                    match server.asks_nothing(&stream) {
+                        None => drop(clients.spawn(receive(stream, lookup, server.clone()))),
                         Some(away) => turn_away(&stream, away),
                     }
                 }
-                Err(error) if reserve::is_lack(&error) && hall.reserve.lend() => {}
+                Err(error) if reserve::is_lack(&error) && server.reserve.lend() => {}
                 Err(error) => {
                     if !std::mem::replace(&mut refuses, true) {
                         tracing::error!("clients can't be accepted: {error}");
                     }
-                    // Out of files or memory: others have to finish first.
+                    // Files or memory are used up: other clients have to finish first.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             },
@@ -158,10 +159,10 @@ async fn serve(
     while clients.join_next().await.is_some() {}
 }
 
-/// What all clients share.
-struct Hall {
+/// The state that all clients share.
+struct ServerState {
     places: ConnectionPlaces,
-    /// For answers and events that wait to be read.
+    /// Budgets for answers and events that wait to be read.
     unread: Allowances,
     heavy: Arc<HeavyRequests>,
     inbound: Inbound,
@@ -172,8 +173,9 @@ struct Hall {
     ending: CancellationToken,
 }
 
-impl Hall {
-    /// Nobody looks who this is if it is one more connection of a process that asks nothing on those it has.
+impl ServerState {
+    /// Refuses one more connection of a process that has too many connections without a request. The origin of that
+    /// process is not looked up.
     fn asks_nothing(&self, stream: &UnixStream) -> Option<TurnedAway> {
         let pid = stream.peer_cred().ok().and_then(|peer| peer.pid())?;
         if self.unasked().admits(pid, Instant::now()) {
@@ -192,17 +194,17 @@ impl Hall {
 
 async fn accept(
     listener: &UnixListener,
-    doorstep: &Arc<Semaphore>,
+    lookups: &Arc<Semaphore>,
 ) -> io::Result<(UnixStream, OwnedSemaphorePermit)> {
-    let step = doorstep.clone().acquire_owned().await;
-    let step = step.map_err(io::Error::other)?;
+    let lookup = lookups.clone().acquire_owned().await;
+    let lookup = lookup.map_err(io::Error::other)?;
     let (stream, _) = listener.accept().await?;
-    Ok((stream, step))
+    Ok((stream, lookup))
 }
 
-/// A client that has connected: who it is, and whether there is a place for it.
-async fn receive(stream: UnixStream, step: OwnedSemaphorePermit, hall: Arc<Hall>) {
-    let (peer, in_need) = match identify(&stream, &hall).await {
+/// Looks up a new client, and finds a place for it.
+async fn receive(stream: UnixStream, lookup: OwnedSemaphorePermit, server: Arc<ServerState>) {
+    let (peer, in_need) = match identify(&stream, &server).await {
         Ok(identified) => identified,
         Err(reason) => {
             tracing::warn!("a client was refused: {reason}");
@@ -211,14 +213,15 @@ async fn receive(stream: UnixStream, step: OwnedSemaphorePermit, hall: Arc<Hall>
     };
     let (source, now) = (ConnectionSource::from(&peer.origin), Instant::now());
     let place = match in_need {
-        true => hall.places.admit_in_need(source, now),
-        false => hall.places.admit(source, now),
+        true => server.places.admit_in_need(source, now),
+        false => server.places.admit(source, now),
     };
-    drop(step);
+    drop(lookup);
     let place = match place {
         Ok(place) => Arc::new(place),
         Err(why) => {
-            hall.refusals
+            server
+                .refusals
                 .note(&why.of, Fate::TurnedAway, &why.to_string());
             return turn_away(&stream, why);
         }
@@ -227,7 +230,7 @@ async fn receive(stream: UnixStream, step: OwnedSemaphorePermit, hall: Arc<Hall>
     let _ended = gone.clone().drop_guard();
     let connection = Connection {
         peer: Arc::new(peer),
-        hall: hall.clone(),
+        server: server.clone(),
         place: place.clone(),
         in_need,
         gone,
@@ -235,32 +238,32 @@ async fn receive(stream: UnixStream, step: OwnedSemaphorePermit, hall: Arc<Hall>
     };
     tokio::select! {
         () = client(stream, connection) => {}
-        () = last_words(&place) => {}
+        () = moved_out(&place) => {}
     }
-    // What it had may fill the reserve again.
-    hall.reserve.is_in_use();
+    // The client's freed descriptors may fill the reserve again.
+    server.reserve.is_in_use();
 }
 
-/// The time that a client has to read why it had to make place for another one.
-async fn last_words(place: &ConnectionPlace) {
+/// Waits until the client has to make place, and then for the time that it has to read the reason.
+async fn moved_out(place: &ConnectionPlace) {
     place.is_taken().await;
-    tokio::time::sleep(LAST_WORDS).await;
+    tokio::time::sleep(FLUSH_LIMIT).await;
 }
 
-/// Says why in one line. Its socket is empty, so nothing has to be waited for.
+/// Sends the reason in one line. The socket is empty, so this does not block.
 fn turn_away(stream: &UnixStream, why: TurnedAway) {
     let line = Line::answer(Value::Null, Err(RpcError::from(why).into()));
-    // One that has gone already need not be told.
+    // A client that is gone already need not get it.
     let _ = stream.try_write(&line.bytes());
 }
 
-/// One client, for as long as it stays.
+/// One client, while it is connected.
 #[derive(Clone)]
 struct Connection {
     peer: Arc<Peer>,
-    hall: Arc<Hall>,
+    server: Arc<ServerState>,
     place: Arc<ConnectionPlace>,
-    /// It has one of the last descriptors.
+    /// Whether it has one of the last descriptors.
     in_need: bool,
     /// Cancelled when the connection has ended.
     gone: CancellationToken,
@@ -269,37 +272,40 @@ struct Connection {
 
 async fn client(stream: UnixStream, connection: Connection) {
     let Connection {
-        peer, hall, place, ..
+        peer,
+        server,
+        place,
+        ..
     } = connection.clone();
     let (reading, mut writing) = stream.into_split();
     let source = ConnectionSource::from(&peer.origin);
-    let mut lines = FramedRead::new(reading, hall.inbound.lines(&source));
-    let budget = hall.unread.of(&source);
+    let mut lines = FramedRead::new(reading, server.inbound.lines(&source));
+    let budget = server.unread.of(&source);
     let (answers, mut unread) = budget.queue();
     let written = {
         let mut writer = std::pin::pin!(write(&mut writing, &mut unread));
         tokio::select! {
             written = &mut writer => written.map(|()| None),
             attach = read(&mut lines, connection, answers) => {
-                // What was answered last, such as why the connection ends.
+                // Waits until the last answers, such as the reason of the end, are written.
                 writer.await.map(|()| attach)
             }
         }
     };
-    // What nobody has read gives its room back.
+    // Unread answers give their bytes back.
     drop(unread);
     match written {
         Ok(None) | Err(Unwritten::Gone) => {}
         Ok(Some(request)) => {
             if let Some(lines) = whole(lines, writing) {
                 let _busy = place.busy();
-                attach::serve(lines, request, (&peer, &hall.dispatcher), &budget).await;
+                attach::serve(lines, request, (&peer, &server.dispatcher), &budget).await;
             }
         }
         Err(Unwritten::Slow(piece)) => {
             let why = too_slow();
-            hall.refusals.note(&source, Fate::Dropped, &why.message);
-            // Nothing more is kept for it than a client may always have.
+            server.refusals.note(&source, Fate::Dropped, &why.message);
+            // For a dropped client, no more is kept than each client may always have.
             if piece.bytes.len() <= OWN {
                 let told = tell_why(&mut writing, piece.bytes, why);
                 let _ = tokio::time::timeout(LINGER, told).await;
@@ -310,11 +316,11 @@ async fn client(stream: UnixStream, connection: Connection) {
 
 fn too_slow() -> RpcError {
     let patience = humantime::format_duration(WRITE_PATIENCE);
-    let text = format!("it did not read for {patience} what it had asked for");
+    let text = format!("it did not read its answers for {patience}");
     RpcError::new(Fault::TooSlow, text)
 }
 
-/// The rest of a line that the client has in part, and why it is the last but one.
+/// Writes the rest of a line that the client has in part, and then the reason as the last line.
 async fn tell_why(writing: &mut OwnedWriteHalf, mut rest: Bytes, why: RpcError) -> io::Result<()> {
     write_rest(writing, &mut rest).await?;
     let why = RpcError {
@@ -325,7 +331,7 @@ async fn tell_why(writing: &mut OwnedWriteHalf, mut rest: Bytes, why: RpcError) 
     writing.write_all(&line.bytes()).await
 }
 
-/// Both ways of a connection again, with what was read and not yet used.
+/// Joins both directions of a connection again, with the bytes that were read and not yet used.
 fn whole(lines: Lines, writing: OwnedWriteHalf) -> Option<Framed<UnixStream, LinesCodec>> {
     let FramedParts {
         io,
@@ -339,14 +345,14 @@ fn whole(lines: Lines, writing: OwnedWriteHalf) -> Option<Framed<UnixStream, Lin
     Some(Framed::from_parts(parts))
 }
 
-/// Why something was not written.
+/// Why a line was not written.
 enum Unwritten {
     Gone,
-    /// The client does not read; this is left of the line that it has in part.
+    /// The client does not read; this is the unwritten rest of its line.
     Slow(OutboxPiece),
 }
 
-/// Until nobody can send an answer any more.
+/// Writes answers until all their senders are gone.
 async fn write(writing: &mut OwnedWriteHalf, unread: &mut Unread) -> Result<(), Unwritten> {
     while let Some(mut piece) = unread.next().await {
         let written = write_rest(writing, &mut piece.bytes);
@@ -358,7 +364,7 @@ async fn write(writing: &mut OwnedWriteHalf, unread: &mut Unread) -> Result<(), 
     Ok(())
 }
 
-/// What is still to be written stays in `rest`, also where this is not waited for to the end.
+/// Writes the rest. If this is cancelled, the unwritten bytes are still in `rest`.
 async fn write_rest(writing: &mut OwnedWriteHalf, rest: &mut Bytes) -> io::Result<()> {
     while !rest.is_empty() {
         let count = writing.write(rest).await?;
@@ -367,22 +373,22 @@ async fn write_rest(writing: &mut OwnedWriteHalf, rest: &mut Bytes) -> io::Resul
     Ok(())
 }
 
-/// Until the client has no more requests, or asks to be attached: then the connection is no longer one of lines.
+/// Reads requests until the client has no more, or asks to be attached: then the connection no longer carries lines.
 async fn read(lines: &mut Lines, connection: Connection, answers: Outbox) -> Option<Request> {
     let mut requests = JoinSet::new();
     let source = ConnectionSource::from(&connection.peer.origin);
-    let turns = connection.hall.heavy.turns(source, answers.clone());
+    let turns = connection.server.heavy.turns(source, answers.clone());
     let (mut is_silent, mut has_asked) = (true, false);
     loop {
         let line = tokio::select! {
             line = lines.next() => line,
             () = tokio::time::sleep(SILENT_LIMIT), if is_silent => {
-                return farewell(said_nothing(), &answers).await;
+                return send_last_error(nothing_asked(), &answers).await;
             }
             () = connection.place.is_taken() => {
-                return farewell(places::made_place(), &answers).await;
+                return send_last_error(places::made_place(), &answers).await;
             }
-            () = connection.hall.ending.cancelled() => {
+            () = connection.server.ending.cancelled() => {
                 while requests.join_next().await.is_some() {}
                 return None;
             }
@@ -396,12 +402,12 @@ async fn read(lines: &mut Lines, connection: Connection, answers: Outbox) -> Opt
         if !std::mem::replace(&mut has_asked, true)
             && let Some(pid) = connection.peer.pid
         {
-            connection.hall.unasked().asked(pid);
+            connection.server.unasked().asked(pid);
         }
         if connection.in_need
             && let Err(refusal) = reserve::check(&request.method)
         {
-            return farewell(refusal, &answers).await;
+            return send_last_error(refusal, &answers).await;
         }
         if request.method == Attach::NAME {
             return Some(request);
@@ -420,7 +426,8 @@ async fn read(lines: &mut Lines, connection: Connection, answers: Outbox) -> Opt
     }
 }
 
-/// One that will ask nothing more may still wait for its answers. What nobody waits for is dropped with `requests`.
+/// Waits until the requests are answered or the client is gone. A client that sends no more requests may still wait for
+/// answers; if it is gone, the rest is dropped with `requests`.
 async fn answered_or_gone(requests: &mut JoinSet<()>, stream: &UnixStream) {
     let gone = async {
         let is_gone = |ready: Ready| ready.is_write_closed();
@@ -432,26 +439,26 @@ async fn answered_or_gone(requests: &mut JoinSet<()>, stream: &UnixStream) {
     tokio::select! { () = gone => {}, () = answered => {} }
 }
 
-/// The socket is 0600 in a 0700 directory; the look at the user is the second lock on the same door. Where the
-/// client comes from is looked up at once, before it can end and another process take its id. If there is no descriptor
-/// for that, the reserve is given free; the second value says so.
-async fn identify(stream: &UnixStream, hall: &Hall) -> Result<(Peer, bool), String> {
+/// Checks the client's user and looks up its origin. The socket is 0600 in a 0700 directory; the check of the user is a
+/// second protection. The origin is looked up at once, before the client can end and another process take its id. If
+/// there is no descriptor for that, the reserve is freed; the second value says so.
+async fn identify(stream: &UnixStream, server: &ServerState) -> Result<(Peer, bool), String> {
     let mine = rustix::process::geteuid().as_raw();
     let told = stream
         .peer_cred()
-        .map_err(|error| format!("its user can't be told: {error}"))?;
+        .map_err(|error| format!("its user is unknown: {error}"))?;
     if told.uid() != mine {
         return Err(format!("it belongs to uid {}", told.uid()));
     }
-    let marks = hall.dispatcher.marks();
+    let marks = server.dispatcher.marks();
     let look = || peer::origin(told.pid(), &marks, &peer::Proc::default());
-    let mut in_need = hall.reserve.is_in_use();
+    let mut in_need = server.reserve.is_in_use();
     let mut origin = look();
-    if matches!(origin, PeerOrigin::Unseen(_)) && hall.reserve.lend() {
+    if matches!(origin, PeerOrigin::Unseen(_)) && server.reserve.lend() {
         in_need = true;
         origin = look();
     }
-    // Another look, or a file that is written, has the last descriptors for a moment.
+    // Another lookup, or a file that is being written, may have the last descriptors for a moment.
     for _ in 0..MORE_LOOKS {
         if !matches!(origin, PeerOrigin::Unseen(_)) {
             break;
@@ -470,8 +477,8 @@ async fn identify(stream: &UnixStream, hall: &Hall) -> Result<(Peer, bool), Stri
     Ok((peer, in_need))
 }
 
-/// A line that is no request gets an answer that says so; after one that is too long the connection ends, since
-/// nobody knows where the next begins.
+/// Parses a line. If it is not a request, the client gets an error; after a line that is too long the connection ends,
+/// since the start of the next one is unknown.
 async fn understood(line: Result<String, LinesCodecError>, answers: &Outbox) -> Option<Request> {
     let fault = match line {
         Ok(line) => match serde_json::from_str(&line) {
@@ -488,7 +495,7 @@ async fn understood(line: Result<String, LinesCodecError>, answers: &Outbox) -> 
             error_line(-32600, format!("a line of more than {MAX_LINE} bytes"))
         }
         Err(LinesCodecError::Io(error)) if error.kind() == io::ErrorKind::QuotaExceeded => {
-            return farewell(request_lines::no_allowance(), answers).await;
+            return send_last_error(request_lines::no_allowance(), answers).await;
         }
         Err(LinesCodecError::Io(_)) => return None,
     };
@@ -496,15 +503,15 @@ async fn understood(line: Result<String, LinesCodecError>, answers: &Outbox) -> 
     None
 }
 
-/// The last line of a connection: an error that answers no request.
-async fn farewell(error: RpcError, answers: &Outbox) -> Option<Request> {
+/// Sends the last line of a connection: an error without a request id.
+async fn send_last_error(error: RpcError, answers: &Outbox) -> Option<Request> {
     let line = Line::answer(Value::Null, Err(error.into()));
-    // One that has gone need not be told.
+    // A client that is gone need not get it.
     let _ = answers.send(line.bytes()).await;
     None
 }
 
-fn said_nothing() -> RpcError {
+fn nothing_asked() -> RpcError {
     let limit = humantime::format_duration(SILENT_LIMIT);
     let text = format!("nothing was asked for within {limit}");
     RpcError::new(Fault::TimedOut, text)
@@ -529,28 +536,28 @@ fn panicked(method: &str) -> RpcError {
 async fn answer(request: Request, connection: Connection, answers: Outbox, holding: Holding) {
     let Connection {
         peer,
-        hall,
+        server,
         gone,
         subscriptions,
         ..
     } = connection;
     let peer = peer.asking(&request);
-    let call = Call::new(&hall.dispatcher, &peer, &gone, &subscriptions, &holding);
+    let call = Call::new(&server.dispatcher, &peer, &gone, &subscriptions, &holding);
     let outcome = if request.method == Events::NAME {
         tokio::select! {
-            // In a box, since other requests must not be as large while they wait.
+            // Boxed, since other requests must not be as large while they wait.
             subscribed = Box::pin(subscribe(call, &request, &answers)) => match subscribed {
                 Ok(()) => return,
                 Err(error) => Err(error),
             },
-            () = hall.ending.cancelled() => return,
+            () = server.ending.cancelled() => return,
         }
     } else {
         let run = async {
             pause::fault(Moment::Asked);
             call.run(&request.method, request.params.clone()).await
         };
-        // Whoever asked is told, and does not wait for an answer that never comes.
+        // After a panic the client gets an error, and does not wait for an answer that never comes.
         let answer = AssertUnwindSafe(run).catch_unwind().await;
         answer.unwrap_or_else(|_| Err(panicked(&request.method)))
     };
@@ -558,7 +565,7 @@ async fn answer(request: Request, connection: Connection, answers: Outbox, holdi
     if answers.try_send(line.bytes().into(), MAX_UNREAD) == Err(Refused::NoRoom) {
         let line = Line::answer(request.id, Err(holding.no_room().into()));
         holding.let_go();
-        // One that has gone needs no answer.
+        // A client that is gone needs no answer.
         let _ = answers.send(line.bytes()).await;
     }
 }

@@ -1,4 +1,5 @@
-//! The subscriptions of one connection: each runs under the id of its `events` request, until it or its connection ends.
+//! The subscriptions of one connection: each has the id of its `events` request, and runs until it or its connection
+//! ends.
 
 use crate::control::requests::{Events, Method, UnsubscribeParams};
 use crate::core::model::{Fault, Nothing, RpcError};
@@ -22,7 +23,7 @@ struct Subscription {
     ended: CancellationToken,
 }
 
-/// The place of a subscription that runs; it is free again when this is dropped.
+/// The entry of a running subscription; it is removed when this is dropped.
 struct SubscriptionPlace<'a> {
     subscriptions: &'a Subscriptions,
     id: String,
@@ -37,7 +38,7 @@ impl Drop for SubscriptionPlace<'_> {
 }
 
 impl Subscriptions {
-    /// Runs a listener until it has ended or somebody ends it.
+    /// Runs a listener until it ends or [`Subscriptions::end`] ends it.
     pub async fn run(
         &self,
         id: &Value,
@@ -51,7 +52,7 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Ends the subscription that was asked for under this id, and waits for its last line to be sent.
+    /// Ends the subscription with this request id, and waits until its last line is sent.
     pub async fn end(&self, params: UnsubscribeParams) -> Result<Nothing, RpcError> {
         let ended = {
             let running = self.lock();
@@ -97,7 +98,7 @@ impl Subscriptions {
         RpcError::new(Fault::Usage, text).next(next)
     }
 
-    /// A map of tokens is whole whoever panicked.
+    /// A panic while this was held can't leave a map of tokens half changed.
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Subscription>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }

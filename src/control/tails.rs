@@ -1,4 +1,4 @@
-//! The output of slots for a listener who wants it: what there is first, then what comes.
+//! The output of slots for a subscriber that wants it: recent output first, then new output.
 
 use super::dispatch::Dispatcher;
 use crate::core::model::{Event, EventKind};
@@ -7,13 +7,13 @@ use chrono::Utc;
 use std::collections::BTreeMap;
 use tokio::sync::watch;
 
-/// What a late listener gets of the output before: some screens full.
+/// The amount of earlier output that a new subscriber gets: some screens full.
 const RECENT: u64 = 64 << 10;
 
-/// Bytes of output in one event: most often less than a client's own room, as JSON too.
+/// Bytes of output in one event: usually less than the bytes that each client may always have, also as JSON.
 const PIECE: u64 = 16 << 10;
 
-/// Up to where a listener has the output of each slot.
+/// The position up to which a subscriber has the output of each slot.
 #[derive(Debug, Default)]
 pub(super) struct Tails {
     of: BTreeMap<String, FollowedTail>,
@@ -27,7 +27,7 @@ struct FollowedTail {
 }
 
 impl Tails {
-    /// Follows a slot that it does not follow yet.
+    /// Follows a slot, if it is not followed yet.
     pub async fn follow(&mut self, dispatcher: &Dispatcher, name: &str) {
         if self.of.contains_key(name) {
             return;
@@ -44,13 +44,13 @@ impl Tails {
             .insert(name.to_owned(), FollowedTail { slot, pulse, at });
     }
 
-    /// The name of a slot that has written something; never, where none is followed.
+    /// Waits for a slot that has written something; never returns if no slot is followed.
     pub async fn written(&mut self) -> String {
         let changes = self.of.iter_mut().map(|(name, tail)| {
             Box::pin(async move {
                 match tail.pulse.changed().await {
                     Ok(()) => name.clone(),
-                    // It is gone, and is told of otherwise.
+                    // The slot is gone; another event reports that.
                     Err(_) => std::future::pending().await,
                 }
             })
@@ -62,8 +62,8 @@ impl Tails {
         futures_util::future::select_all(changes).await.0
     }
 
-    /// The next piece of what a slot has written; `seq` is that of the last event. It is taken from the slot when the
-    /// listener has room for it, and not before.
+    /// The next piece of a slot's output; `seq` is that of the last event. The piece is taken from the slot only when
+    /// the subscriber has room for it.
     pub async fn next(&mut self, name: &str, seq: u64) -> Option<Event> {
         let tail = self.of.get_mut(name)?;
         tail.pulse.mark_unchanged();
@@ -84,7 +84,7 @@ impl Tails {
                     },
                 });
             }
-            // What was asked for is no longer there, and newer output is.
+            // The requested output is no longer kept, and newer output is.
             if part.end() >= part.total {
                 return None;
             }

@@ -1,27 +1,27 @@
-//! Connections on which nothing was asked yet, by process. To find out where a client comes from costs some milliseconds on a
-//! busy machine, and those who connect after it wait for that: a process that opens connections and asks nothing on them has
-//! only a number of them looked at. Pure.
+//! Counts connections without a request, by process. The lookup of a client's origin takes some milliseconds on a busy
+//! machine, and clients that connect after it wait for that: of a process that opens connections and sends nothing,
+//! only a bounded number is looked up. Pure.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// Connections of one process on which nothing was asked, within [`WITHIN`]: more than there are places for people. A client
-/// asks as soon as it is connected.
+/// The maximum of connections of one process without a request, within [`WITHIN`]: more than there are places for
+/// people. A client normally sends its request as soon as it is connected.
 pub(super) const MAX: usize = 512;
 
-/// How long a connection counts on which nothing was asked, whether it is still there or not.
+/// How long a connection without a request counts, even if it is closed.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// When each of them was made, by process.
+/// The times of such connections, by process.
 #[derive(Debug, Default)]
 pub(super) struct Unasked {
     made: HashMap<i32, VecDeque<Instant>>,
-    /// When what counts no more was last removed.
+    /// The time at which expired entries were last removed.
     cleared: Option<Instant>,
 }
 
 impl Unasked {
-    /// Whether a new connection of this process is to be looked at; it counts until something is asked on it.
+    /// Tells whether a new connection of this process is to be looked up. It counts until a request comes on it.
     pub fn admits(&mut self, process: i32, now: Instant) -> bool {
         self.clear(now);
         let made = self.made.entry(process).or_default();
@@ -35,7 +35,7 @@ impl Unasked {
         admits
     }
 
-    /// Something was asked on one of its connections.
+    /// Notes a request on one of its connections.
     pub fn asked(&mut self, process: i32) {
         if let Some(made) = self.made.get_mut(&process) {
             made.pop_front();
@@ -45,7 +45,7 @@ impl Unasked {
         }
     }
 
-    /// Most processes are gone by then.
+    /// Removes expired entries. Most of those processes are gone.
     fn clear(&mut self, now: Instant) {
         if self.cleared.is_some_and(|last| now < last + WITHIN) {
             return;
@@ -74,7 +74,7 @@ mod tests {
             assert_eq!(unasked.admits(7, start), n < MAX);
         }
         assert!(unasked.admits(8, start), "another process");
-        // One more for each on which it asks.
+        // One more is admitted for each request.
         unasked.asked(7);
         assert!(unasked.admits(7, start));
         assert!(!unasked.admits(7, start));

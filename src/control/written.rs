@@ -1,4 +1,4 @@
-//! What a session has written, for the requests that show it.
+//! The output of a session, for the requests that show it.
 
 use super::requests::Call;
 use crate::core::model::{Fault, RpcError};
@@ -8,11 +8,11 @@ use crate::os::blocking;
 use crate::slot::{OutputPart, SlotCommand, SlotHandle, TerminalRequest, WantedOutput};
 use tokio::sync::oneshot;
 
-/// Characters of the longest text that goes into an answer: as JSON it fits into a line of the protocol, whatever
-/// it is made of.
+/// The maximum characters of a text in an answer: as JSON it fits into a line of the protocol, whatever characters it
+/// has.
 pub(super) const MOST_CHARACTERS: usize = 1 << 20;
 
-/// So many bytes are read in less time than a thread takes to begin, and also where there is none to be had.
+/// This many bytes are read in less time than a thread takes to begin, and also if no thread can be started.
 const SHORT: usize = 64 << 10;
 
 pub(super) async fn request<T>(
@@ -23,13 +23,14 @@ pub(super) async fn request<T>(
         .await
 }
 
-/// Bytes in memory for a part that fits into an answer: itself, its text, and the answer, in which a byte may take six.
+/// Bytes in memory for a part that fits into an answer: the part, its text, and the answer, in which a byte may take
+/// six.
 const PART: usize = 8 << 20;
-/// Bytes in memory for each byte of a longer one, until it has been searched or shortened: itself, its text, which may be three
-/// times as long if it is not UTF-8, and its text without secrets.
+/// Bytes in memory for each byte of a longer part, until it has been searched or shortened: the part, its text, which
+/// may be three times as long if it is not UTF-8, and its text without secrets.
 const OF_EACH: usize = 6;
 
-/// A part of the output, when there is memory for it.
+/// Fetches a part of the output, after memory for it is reserved.
 pub(super) async fn part(
     call: Call<'_>,
     slot: &SlotHandle,
@@ -47,13 +48,13 @@ pub(super) async fn part(
     request(slot, |reply| TerminalRequest::Output { wanted, reply }).await
 }
 
-/// From where up to where output is kept.
+/// The range in which output is kept.
 pub(super) async fn extent(slot: &SlotHandle) -> Result<OutputPart, RpcError> {
     let wanted = WantedOutput::Range(0, 0);
     request(slot, |reply| TerminalRequest::Output { wanted, reply }).await
 }
 
-/// All that was written in this range, as plain text, and whether some of it is missing.
+/// All output in this range, as plain text, and whether some of it is missing.
 pub(super) async fn written(
     call: Call<'_>,
     slot: &SlotHandle,
@@ -66,7 +67,7 @@ pub(super) async fn written(
     shortened(call, part, false, MOST_CHARACTERS).await
 }
 
-/// The head and the tail of a part as text, of at most so many characters, and whether something is missing.
+/// The head and the tail of a part as text, with at most `most` characters, and whether something is missing.
 pub(super) async fn shortened(
     call: Call<'_>,
     part: OutputPart,

@@ -5,7 +5,7 @@ use crate::core::text::diagnostic::ConfigError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The cause, with what to do next if that is known.
+/// The cause, and the next step if it is known.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     #[error(transparent)]
@@ -16,14 +16,14 @@ pub enum DaemonError {
         what: String,
         holder: Option<Holder>,
     },
-    /// Programs run that a daemon of the same name has started with another config.
+    /// Programs run that a daemon with the same name and another config has started.
     #[error("slots of another config run under the same name: {slots}, of {}", theirs.display())]
     Foreign {
         slots: String,
         theirs: PathBuf,
         ours: PathBuf,
     },
-    /// It would be a daemon inside one of its own slots.
+    /// The daemon would run inside one of its own slots.
     #[error(
         "this runs inside the slot {slot}, and the daemon of a slot is not started from inside the slot"
     )]
@@ -51,7 +51,7 @@ impl DaemonError {
         }
     }
 
-    /// A file or directory of the daemon can't be used.
+    /// The error for a file or directory of the daemon that can't be used.
     pub(crate) fn file(path: &Path, error: &io::Error) -> DaemonError {
         let fault = DaemonError::place(path.display().to_string(), error);
         match error.kind() {

@@ -1,6 +1,6 @@
-//! What hampers a daemon and its slots without telling anybody: a full disk, a program that was stopped by a signal, a clock
-//! that was set back, descriptors that run out. Each is an event with its remedy when it begins, an event when it ends,
-//! and in the status meanwhile.
+//! Conditions that hamper a daemon and its slots without an error elsewhere: a full disk, a program that was stopped by
+//! a signal, a clock that was set back, descriptors that run out. Each is an event with its remedy when it begins, an
+//! event when it ends, and in the status meanwhile.
 
 use super::Slots;
 use crate::core::model::{Ailment, Condition, EventKind, SlotStatus};
@@ -19,20 +19,19 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Between two looks: soon enough for a person, and a look costs less than a millisecond.
+/// The interval between two checks: soon enough for a person, and a check costs less than a millisecond.
 const PACE: Duration = Duration::from_secs(2);
 
-/// A clock that is kept right moves by less than this between two looks.
+/// A correct clock is adjusted by less than this between two checks.
 const STEP: Duration = Duration::from_secs(1);
 
-/// A slot that does not take its warning within this time is busy; the status has it all the same.
+/// A slot that does not take its warning within this time is busy; the status has the warning in any case.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// What helps if a disk does not answer.
-const HANGS: &str =
-    "see what is wrong with it: missiond writes what it keeps as soon as it answers";
+/// The remedy if a disk does not answer.
+const HANGS: &str = "check the disk: missiond writes its queued data as soon as it answers";
 
-/// What is wrong.
+/// A kind of problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Trouble {
     Disk(&'static str, PathBuf),
@@ -44,7 +43,7 @@ enum Trouble {
     Stopped(String),
 }
 
-/// What a trouble is, and what to do about it.
+/// The description of a problem, and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Words {
     pub text: String,
@@ -57,7 +56,7 @@ impl Words {
         Words { text, remedy }
     }
 
-    /// A problem that is known of from now on.
+    /// A problem that begins now.
     pub fn ailment(self, condition: Condition) -> Ailment {
         Ailment {
             condition,
@@ -70,10 +69,10 @@ impl Words {
 
 type Troubles = BTreeMap<Trouble, Words>;
 
-/// What hampers the daemon at present.
+/// The problems that the daemon has now.
 pub(super) type Ailments = watch::Receiver<Vec<Ailment>>;
 
-/// Looks from time to time.
+/// Starts the task that checks for problems at an interval.
 pub(super) fn start(
     context: Arc<SlotContext>,
     slots: watch::Receiver<Slots>,
@@ -99,7 +98,7 @@ pub(super) fn start(
     (task, ailments)
 }
 
-/// Why a slot's program does not go on, if a signal has stopped it or its shim.
+/// Why a slot's program does not run on, if a signal has stopped it or its shim.
 pub fn stopped(pid: Option<u32>, shim_pid: Option<u32>) -> Option<String> {
     stopped_in_words(pid, shim_pid).map(|words| words.to_string())
 }
@@ -147,7 +146,7 @@ impl Health {
         let hangs = matches!(&found, Err(error) if error.kind() == io::ErrorKind::TimedOut);
         let lack = |error: io::Error| Words::new(error.to_string(), headroom::MORE_FILES);
         let mut troubles = found.map_err(lack).flatten().unwrap_or_else(|lack| {
-            // Nothing else can be looked at, and is as it was.
+            // Nothing else could be checked, so the known problems stay.
             let mut known = self.known.clone();
             if !hangs {
                 known.insert(Trouble::Files, lack);
@@ -176,7 +175,7 @@ impl Health {
         for one in troubles.keys() {
             self.since.entry(one.clone()).or_insert_with(Utc::now);
         }
-        // Whoever is told of it finds it in the status.
+        // The status is updated first, so that a client that gets the event finds the problem there.
         let ailments = troubles.iter().filter_map(|(one, words)| {
             Some(Ailment {
                 condition: one.condition()?,
@@ -200,7 +199,7 @@ impl Health {
         match trouble {
             Trouble::Stopped(name) => {
                 let Some(slot) = slots.get(name) else { return };
-                // One that has ended meanwhile has nothing to say.
+                // A slot that has ended meanwhile needs no warning.
                 let told = slot.send(SlotCommand::Note(what));
                 let _ = tokio::time::timeout(LONGEST, told).await;
             }
@@ -221,7 +220,7 @@ impl fmt::Display for Words {
 }
 
 impl Trouble {
-    /// Its name, if it is one of the daemon as a whole.
+    /// The name of the problem, if it concerns the daemon as a whole.
     fn condition(&self) -> Option<Condition> {
         match self {
             Trouble::Disk(..) => Some(Condition::DiskFull),
@@ -234,7 +233,7 @@ impl Trouble {
         }
     }
 
-    /// The words for its end.
+    /// The text of the event for its end.
     fn is_over(&self) -> String {
         match self {
             Trouble::Disk(name, path) => {
@@ -272,7 +271,7 @@ impl HeavyProgram {
     }
 }
 
-/// An error says that nothing can be looked at.
+/// Checks disks and processes. An error says that nothing can be checked.
 fn look(
     places: [(&'static str, PathBuf); 2],
     programs: Vec<HeavyProgram>,
@@ -295,9 +294,9 @@ fn look(
 fn disk_is_full(name: &str, path: &Path) -> Words {
     let comes_of_it = match name {
         "log" => {
-            "its output is not recorded, and what missiond can't write down is refused: messages, keys, approvals"
+            "output is not recorded, and actions that missiond can't record are refused: messages, keys, approvals"
         }
-        _ => "what is started or stopped can't be saved",
+        _ => "starts and stops of programs can't be saved",
     };
     let path = path.display();
     let text = format!("the disk of the {name} directory {path} is full: {comes_of_it}");
@@ -312,7 +311,7 @@ fn audit_fails(error: &str) -> Words {
     Words::new(text, "make room on its disk")
 }
 
-/// The time of day beside the time that has passed.
+/// The wall clock, compared with the time that has passed.
 #[derive(Debug)]
 struct WallClock {
     time: SystemTime,
@@ -330,7 +329,7 @@ impl WallClock {
         }
     }
 
-    /// What is to be told for as long as times come that were there before.
+    /// The warning while the clock shows times that it has already shown.
     fn look(&mut self, time: SystemTime, at: Instant) -> Option<Words> {
         let expected = self.time + at.saturating_duration_since(self.at);
         (self.time, self.at) = (time, at);
@@ -347,7 +346,7 @@ impl WallClock {
         let by = humantime::format_duration(Duration::from_secs(rounded.as_secs()));
         let from: DateTime<Local> = from.into();
         let text = format!(
-            "the clock was set back by {by}: until {} times come a second time in logs and events, whose positions go on",
+            "the clock was set back by {by}: until {} logs and events repeat earlier times, but positions still increase",
             from.format("%F %T")
         );
         Some(Words::new(
@@ -372,7 +371,7 @@ mod tests {
         assert_eq!(clock.look(time + after(900), at + after(6)), None);
         assert_eq!(clock.look(time + after(5000), at + after(8)), None);
 
-        // By an hour, but for what the two clocks differ by when they are read.
+        // By an hour, plus the time between the reads of the two clocks.
         let read_late = Duration::from_millis(1);
         let told = clock
             .look(time + after(1402) + read_late, at + after(10))

@@ -1,4 +1,4 @@
-//! The configs of the user's daemons, and what those daemons write.
+//! The configs of the user's daemons, and the files that those daemons write.
 
 use crate::config;
 use crate::os::daemon_lock::Holder;
@@ -23,8 +23,8 @@ pub fn configs(env: &Env) -> Configs {
     configs.into_iter().map(with_time).collect()
 }
 
-/// What the daemons of these configs go by and write: no slot of any daemon may write it, since that would be a way to
-/// change the rules of another. Of a config that can't be read nothing more is known than its own place.
+/// The files that the daemons of these configs read and write. No slot of any daemon may write them, since that would
+/// be a way to change the rules of another daemon. For a config that can't be read, only its own path is known.
 pub fn files_of(configs: &Configs) -> Vec<PathBuf> {
     let files = |(config, _): &(PathBuf, _)| match config::load_daemon(config) {
         Ok(daemon) => daemon.own_files(config).to_vec(),

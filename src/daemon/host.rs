@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// What a daemon is given by the process around it.
+/// The environment of a daemon: the process around it.
 #[derive(Debug)]
 pub struct Host {
     /// The missiond program, for shims and hooks.
     program: PathBuf,
-    /// Whether the process is the daemon's own: its signals and its service manager are the daemon's concern.
+    /// Whether the process runs only the daemon: then its signals and its service manager are the daemon's.
     is_own: bool,
-    /// Told when everything stands.
+    /// Gets the handle when the daemon is ready.
     ready: Option<oneshot::Sender<DaemonHandle>>,
     /// A policy of the other program.
     own_policy: Option<OwnPolicy>,
 }
 
 impl Host {
-    /// A process that is nothing but the daemon.
+    /// A process that runs only the daemon.
     pub fn own() -> Result<Host, DaemonError> {
         let program = std::env::current_exe()
             .map_err(|error| DaemonError::place("this program's own path", error))?;
@@ -31,7 +31,7 @@ impl Host {
         })
     }
 
-    /// Another program, which is told when the daemon in it is ready. It keeps its signals.
+    /// Another program, which gets the handle when the daemon in it is ready. The program keeps its signals.
     pub fn other(
         program: PathBuf,
         ready: oneshot::Sender<DaemonHandle>,
@@ -50,7 +50,7 @@ impl Host {
         &self.program
     }
 
-    /// Whether the process is the daemon's own.
+    /// Tells whether the process runs only the daemon.
     pub(super) fn is_own(&self) -> bool {
         self.is_own
     }
@@ -59,10 +59,10 @@ impl Host {
         self.own_policy.take()
     }
 
-    /// Everything stands.
+    /// Reports that the daemon is ready.
     pub(super) fn is_ready(&mut self, handle: DaemonHandle) {
         if let Some(ready) = self.ready.take() {
-            // A program that no longer waits for it is ending.
+            // A program that no longer waits for the handle is ending.
             let _ = ready.send(handle);
         }
     }
@@ -80,11 +80,11 @@ impl Host {
     }
 }
 
-/// The signals that a daemon hears; none, where they are another program's.
+/// The signals that a daemon handles; `None` if the process belongs to another program.
 #[derive(Debug)]
 pub(super) struct HostSignals(Option<[Signal; 3]>);
 
-/// What a signal asks for.
+/// What a signal requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wish {
     End,
@@ -103,7 +103,7 @@ impl HostSignals {
         }
     }
 
-    /// Returns when the daemon is to end, whatever else is wished before.
+    /// Returns when a signal asks the daemon to end; other signals are ignored.
     pub async fn end(&mut self) {
         while self.next().await != Wish::End {}
     }

@@ -1,5 +1,5 @@
-//! The texts of the policies in force, kept in the state directory: a daemon that takes over running programs goes on with
-//! the rules that a person has taken, not with those that a file has by now.
+//! The texts of the policies in force, kept in the state directory. A daemon that takes over running programs goes on
+//! with the rules that a person has accepted, not with those that a file has now.
 
 use crate::core::text::hex;
 use crate::os::files;
@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Not `*.json`: those are what is kept of a slot.
+/// The name does not end in `.json`, because those files belong to slots.
 const FILE: &str = "policies.in-force";
 
 /// A policy has at most 1 MiB, and people have a few dozen roles at most.
 const MAX_MIB: u64 = 16;
 
-/// A policy in force: the file that it was read from, which may have changed since then, and its text.
+/// A policy in force: the path of its file, which may have changed since, and its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KeptPolicy {
     pub file: PathBuf,
@@ -27,7 +27,7 @@ pub(super) type Texts = BTreeMap<String, KeptPolicy>;
 
 #[derive(Serialize, Deserialize)]
 struct KeptTexts {
-    /// Of the texts: a policy that lost its last lines may still be one, with fewer rules.
+    /// The digest of the texts: a policy that lost its last lines may still be valid, with fewer rules.
     sha256: String,
     texts: Texts,
 }
@@ -86,7 +86,7 @@ mod tests {
         let written = std::fs::read(file(state)).unwrap();
         let mut found = 0;
         for at in 0..written.len() {
-            // Each byte in turn is another one, and the file ends there.
+            // Each byte in turn is changed, and the file is cut there.
             let mut changed = written.clone();
             changed[at] ^= 1;
             std::fs::write(file(state), &changed).unwrap();

@@ -1,5 +1,5 @@
-//! The daemon: starts the slots, keeps name -> handle, hears signals and orders, ends everything in order. What a
-//! slot shows and does is the slot's own: nothing here reads a screen or presses a key.
+//! The daemon: starts the slots, keeps their handles by name, handles signals and orders, and ends everything in order.
+//! The screen and the keys of a slot belong to the slot: nothing here reads a screen or presses a key.
 
 mod alerts;
 mod error;
@@ -59,32 +59,32 @@ use tokio::net::UnixListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// Orders that may wait for the daemon; each is short, and people give them one at a time.
+/// The maximum of queued orders; each is short, and people give them one at a time.
 const MAX_ORDERS: usize = 16;
 
-/// A shim answers at once and a recording is read in moments; one that is stopped must not hold up the rest.
+/// The limit for the start to wait for shims, which answer quickly: a stopped shim must not delay the other slots.
 const LOOKING: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// KILL is not asked about: who lives on after this is beyond reach.
+/// How long to wait for programs after KILL. A program that still lives after this can't be ended.
 const KILLED: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// At its end, what became of the tasks is written down within this time.
+/// The limit for writing the results of tasks when the daemon ends.
 const LAST_NOTES: std::time::Duration = std::time::Duration::from_secs(2);
 
 pub type Slots = Arc<BTreeMap<String, SlotHandle>>;
 
-/// The policy of each slot, as it is in force.
+/// The policy in force of each slot.
 pub type Policies = Arc<PoliciesInForce>;
 
 pub type Reply<T> = oneshot::Sender<Result<T, RpcError>>;
 
-/// Something only the daemon itself can do.
+/// A request that only the daemon itself can carry out.
 #[derive(Debug)]
 pub enum Order {
     Reload {
         reply: Reply<ReloadAnswer>,
     },
-    /// Judges by this policy too from now on, or by the roles' policies alone. What waits is judged again.
+    /// Judges by this policy too from now on, or by the roles' policies alone. Waiting requests are judged again.
     Judge {
         own: Option<OwnPolicy>,
         reply: Reply<Nothing>,
@@ -99,34 +99,34 @@ pub enum Order {
         keep: bool,
         reply: Reply<Nothing>,
     },
-    /// A slot that left the config was idle and has been stopped.
+    /// Reports that a slot that left the config was idle and has been stopped.
     Left {
         slot: String,
     },
-    /// A new session; the reply comes when its program runs.
+    /// Starts a session; the reply comes when its program runs.
     Spawn {
         params: Box<SpawnParams>,
         reply: Reply<SlotHandle>,
     },
-    /// Ends these sessions and removes what is kept of them; each is told of when it is gone.
+    /// Ends these sessions and removes their files; `done` is notified when each is gone.
     Close {
         ids: Vec<String>,
         why: String,
         force: bool,
         done: Vec<oneshot::Sender<()>>,
     },
-    /// The program of a session that is to go has ended.
+    /// Reports that the program of a session to be removed has ended.
     SessionEnded {
         id: String,
         why: String,
     },
 }
 
-/// The way to the daemon from a connection.
+/// A handle to the daemon, for connections.
 #[derive(Debug, Clone)]
 pub struct DaemonHandle {
     context: Arc<SlotContext>,
-    /// The process that is nothing but this daemon.
+    /// The process that runs only this daemon.
     own_process: Option<i32>,
     pub tasks: TasksHandle,
     alerts: AlertsHandle,
@@ -146,12 +146,12 @@ impl DaemonHandle {
         &self.context.bus
     }
 
-    /// What calls people.
+    /// The task that calls people.
     pub fn alerts(&self) -> &AlertsHandle {
         &self.alerts
     }
 
-    /// The requests that are done once.
+    /// The requests with an id, each of which is done once.
     pub fn once(&self) -> &OnceRequests {
         &self.context.once
     }
@@ -182,7 +182,7 @@ impl DaemonHandle {
         }
     }
 
-    /// What hampers the daemon at present.
+    /// The problems that the daemon has now.
     pub fn health(&self) -> Vec<Ailment> {
         let mut health = self.health.borrow().clone();
         health.extend(self.missing.borrow().iter().cloned());
@@ -193,7 +193,7 @@ impl DaemonHandle {
         self.policies().roles_that_wait()
     }
 
-    /// An order that says by itself when it is done.
+    /// Queues an order that has no reply.
     pub async fn give(&self, order: Order) -> Result<(), RpcError> {
         let ending = |_| RpcError::new(Fault::Failed, "the daemon is ending");
         self.orders.send(order).await.map_err(ending)
@@ -207,12 +207,12 @@ impl DaemonHandle {
     }
 }
 
-/// A slot's task, as the daemon keeps it.
+/// A slot's handle and task.
 #[derive(Debug)]
 struct KeptSlot {
     handle: SlotHandle,
     task: JoinHandle<()>,
-    /// It left the config and is waited for until it is idle.
+    /// Set if the slot has left the config: waits until the slot is idle, and stops it.
     leaving: Option<JoinHandle<()>>,
 }
 
@@ -228,18 +228,18 @@ pub struct Daemon {
     notify: watch::Sender<NotifyConfig>,
     sessions: Sessions,
     gone: watch::Sender<GoneOnes>,
-    /// Why the config on the disk was not taken.
+    /// Why the config on the disk was not accepted.
     fault: watch::Sender<Option<String>>,
-    /// What was removed under the daemon, in words.
+    /// The files and directories that were removed and made again, as text.
     lost: watch::Sender<Vec<String>>,
-    /// What was removed and can't be made again at present.
+    /// The files and directories that were removed and can't be made again now.
     missing: watch::Sender<Vec<Ailment>>,
-    /// A person has taken the policies that are in force, in this daemon or in one before it.
+    /// Whether a person has accepted the policies in force, in this daemon or in an earlier one.
     policies_are_known: bool,
 }
 
-/// Runs until it is told to end. Everything that can be wrong is found before the first slot starts. `serve` starts what
-/// answers requests: it gets the daemon's listener, unless the daemon has none.
+/// Runs the daemon until a request or a signal ends it. All checks come before the first slot starts. `serve` starts
+/// the server of requests: it gets the daemon's listener, unless the daemon has none.
 pub async fn run<S: Serving>(
     mut host: Host,
     config: Config,
@@ -281,7 +281,7 @@ pub async fn run<S: Serving>(
         service::stopping();
     }
     if keep {
-        // What the slots have goes on, and is looked for by the next daemon.
+        // The slots go on with their tasks, and the next daemon looks for the results.
         keeper.abort();
     } else {
         tasks.close().await;
@@ -302,7 +302,7 @@ pub async fn run<S: Serving>(
 }
 
 impl Daemon {
-    /// Takes up what runs already, and starts the rest.
+    /// Adopts what is already running, and starts the rest.
     async fn bring_up(&mut self, living: Vec<shim::Handle>) -> Result<(), DaemonError> {
         if !living.is_empty() {
             self.take_over_policies();
@@ -312,12 +312,12 @@ impl Daemon {
         self.take_up_removed(living).await;
         self.start_all();
         self.look_for_running().await;
-        // Which roles the programs run in is known now.
+        // Now the roles that the programs run in are known.
         self.hand_out().await;
         Ok(())
     }
 
-    /// Says that the daemon answers.
+    /// Logs and reports that the daemon is ready.
     fn announce(&self, is_own: bool) {
         let slots = self.kept.len();
         tracing::info!(socket = %self.context.socket.display(), slots, "ready");
@@ -326,7 +326,7 @@ impl Daemon {
         }
     }
 
-    /// With no slots yet.
+    /// A daemon without slots.
     fn new(
         config: Config,
         rules: Rules,
@@ -351,7 +351,7 @@ impl Daemon {
         }
     }
 
-    /// What everybody else has of it.
+    /// The handle for other parts of the program.
     fn handle(
         &self,
         tasks: &TasksHandle,
@@ -377,14 +377,14 @@ impl Daemon {
     }
 }
 
-/// Where the tasks are, read before anything is started.
+/// The task store, read before anything is started.
 fn task_store(context: &SlotContext) -> Result<(Store, Left), DaemonError> {
     let directory = context.state.join("tasks");
     Store::open(directory.clone())
         .map_err(|error| DaemonError::place(directory.display().to_string(), error))
 }
 
-/// The events, whose positions go on from those of the daemons before.
+/// The event bus; its positions continue those of earlier daemons.
 fn event_bus(state: &Path) -> Result<Bus, DaemonError> {
     let file = state.join("events.jsonl");
     Bus::open(&file).map_err(|error| DaemonError::file(&file, &error))
@@ -440,7 +440,7 @@ impl Daemon {
         self.publish();
     }
 
-    /// Whoever asks how the slots stand is answered when it is known which of them have run all the time.
+    /// Waits for the shims, so that the first status already shows which programs kept running.
     async fn look_for_running(&self) {
         let looking = self.kept.values().map(|kept| kept.handle.has_looked());
         let all = futures_util::future::join_all(looking);
@@ -478,7 +478,7 @@ impl Daemon {
         self.in_force.send_replace(Arc::new(policies));
     }
 
-    /// Returns when the daemon is to end, with whether the slots live on.
+    /// Handles orders, signals and changed files until the daemon is to end. Returns whether the slots keep running.
     async fn serve_orders(
         &mut self,
         mut queue: mpsc::Receiver<Order>,
@@ -511,7 +511,7 @@ impl Daemon {
         }
     }
 
-    /// Where the files can't be watched, a person's `reload` is what brings a change in.
+    /// The watch of the config and the policies. If the files can't be watched, changes need a person's `reload`.
     fn watch(&self) -> Option<config::ConfigWatch> {
         config::watch(&self.config)
             .inspect_err(|error| tracing::warn!("{error}"))
@@ -547,7 +547,7 @@ impl Daemon {
         }
     }
 
-    /// Ends every slot at once, each in its own grace; after a second signal nobody has any.
+    /// Ends all slots at once, each with its own grace period; a second signal ends all grace periods.
     async fn end(mut self, keep: bool, signals: &mut HostSignals) {
         let shims = self.shims();
         let handles: Vec<SlotHandle> = self.kept.values().map(|kept| kept.handle.clone()).collect();
@@ -576,7 +576,7 @@ impl Daemon {
             all.await
         };
         if tokio::time::timeout(KILLED, killed).await.is_err() {
-            // Nobody will take note of how its program ended, so the shim is told to end with it.
+            // No task will record how its program ended, so the shim must end with it.
             let shims = shims.into_iter().filter_map(shim::Handle::of_pid);
             shims.for_each(|shim| shim.dismiss());
         }

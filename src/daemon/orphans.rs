@@ -1,5 +1,6 @@
-//! The daemon as the subreaper of its slots: shims are its children after they have detached themselves, and so is what
-//! a killed shim leaves, by which [`crate::os::orphans`] knows it. Whoever adopts has to reap.
+//! The daemon as the subreaper of its slots. Shims become its children after they have detached themselves, and so do
+//! the processes that a killed shim leaves; [`crate::os::orphans`] recognises them by that. A subreaper has to reap
+//! what it adopts.
 
 use super::{DaemonError, DaemonHandle};
 use crate::os::blocking;
@@ -14,11 +15,12 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
-/// Between two looks. A child that the daemon has started itself is reaped by whoever started it, well within this.
+/// The interval between two checks. A child that the daemon has started itself is reaped by its starter, well within
+/// this time.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl DaemonHandle {
-    /// By what the processes of the slots are known, as they are now.
+    /// The marks by which the processes of the slots are recognised, as they are now.
     pub fn marks(&self) -> PeerMarks {
         let slots = self.slots();
         let pids = slots
@@ -34,8 +36,8 @@ impl DaemonHandle {
     }
 }
 
-/// A daemon inside one of its own slots would end with that slot, and its shim would refuse it. With no daemon the living
-/// shims say who is inside, as they do in [`DaemonHandle::marks`].
+/// Refuses to start a daemon inside one of its own slots: it would end with that slot, and the slot's shim would refuse
+/// it. Without a daemon, the living shims tell which processes are inside, as they do in [`DaemonHandle::marks`].
 pub(super) fn check_outside(
     context: &SlotContext,
     living: &[shim::Handle],
@@ -55,7 +57,7 @@ pub(super) fn check_outside(
     }
 }
 
-/// From here on the daemon adopts what is orphaned below it, and reaps it in a task of its own.
+/// Makes the daemon adopt the orphans below it, and reaps them in a separate task.
 pub(super) fn adopt(shims: Shims) -> Result<JoinHandle<()>, DaemonError> {
     let own = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(own))
@@ -75,13 +77,14 @@ async fn reap_adopted(mut ended: Signal, shims: Shims) {
         let (seen, shims) = (left.clone(), shims.clone());
         left = match blocking::run(move || reap(&seen, &shims)).await {
             Ok(left) => left,
-            // No thread: later.
+            // If no thread can be started, it is tried again later.
             Err(_) => left,
         };
     }
 }
 
-/// Reaps shims, and what was seen before: that belongs to nobody else. Says what has ended and is left.
+/// Reaps ended shims, and ended processes that the last check saw too: no other code of the daemon reaps those. Returns
+/// the other ended processes.
 fn reap(seen: &HashSet<i32>, shims: &Shims) -> HashSet<i32> {
     let shims: HashSet<i32> = shims.all().iter().map(|shim| shim.pid).collect();
     let (mine, others): (Vec<i32>, Vec<i32>) = ended_and_adopted()
@@ -93,7 +96,7 @@ fn reap(seen: &HashSet<i32>, shims: &Shims) -> HashSet<i32> {
     others.into_iter().collect()
 }
 
-/// The children that have ended and were not born in the daemon's session, as all are that it starts.
+/// The ended children that were not born in the daemon's session. The daemon's own children all are.
 fn ended_and_adopted() -> Vec<i32> {
     let table = Proc::default();
     let own = std::process::id().cast_signed();
@@ -105,7 +108,7 @@ fn ended_and_adopted() -> Vec<i32> {
     children(own).into_iter().filter(has_ended).collect()
 }
 
-/// Each thread has a list of its own.
+/// The children of a process. Each of its threads has a separate list.
 fn children(pid: i32) -> Vec<i32> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
     let threads = threads.into_iter().flatten().flatten();

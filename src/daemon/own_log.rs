@@ -1,4 +1,4 @@
-//! The log of a daemon in the background: its standard output and standard error are a file, which `up` has opened.
+//! The log of a background daemon: its standard output and standard error are a file, which `up` has opened.
 
 use crate::os::files;
 use rustix::stdio::{dup2_stderr, dup2_stdout};
@@ -22,7 +22,7 @@ impl OwnLog {
         })
     }
 
-    /// Begins the log again if somebody removed it: what is printed must be where it is looked for.
+    /// Creates the log again if it was removed, so that output goes to the expected path.
     pub fn restore(&self) -> io::Result<()> {
         if self.path.symlink_metadata().is_ok() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! What a daemon needs in the file system, made again if somebody removes it while the daemon runs: the session manager
-//! does so with the runtime directory at the last logout. The kernel tells of a loss; nothing is looked at until then.
+//! The directories and files that a daemon needs, made again if they are removed while it runs: the session manager
+//! removes the runtime directory at the last logout. The kernel reports a loss; nothing is checked until then.
 
 use super::Daemon;
 use super::health::Words;
@@ -18,13 +18,14 @@ use tokio::net::UnixListener;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// Who removes a directory removes what is in it first, a file at a time.
+/// The pause after a loss. A program that removes a directory first removes the files in it, one at a time.
 const SETTLED: Duration = Duration::from_millis(50);
 
-/// How often it is tried to make something that could not be made: a file system that is mounted later is not told of.
+/// The retry interval for something that could not be made: the kernel does not report a file system that is mounted
+/// later.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// How often to look where the kernel tells nothing: it may have no watches left.
+/// The interval of checks without reports from the kernel, which may have no watches left.
 const LOOK: Duration = Duration::from_secs(2);
 
 const LOG_DIRECTORY: &str = "the log directory";
@@ -32,19 +33,19 @@ const LOG_DIRECTORY: &str = "the log directory";
 /// A directory that the daemon needs.
 #[derive(Debug)]
 struct Needed {
-    /// What a person calls it; `None` if it is a part of another one.
+    /// Its name for people; `None` if it is a part of another directory.
     name: Option<&'static str>,
     path: PathBuf,
     /// Whether the loss of a file in it matters.
     is_within: bool,
 }
 
-/// What came of a look.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(super) struct Restored {
-    /// What was lost and is there again, in words.
+    /// What was lost and made again, as text.
     pub made: Vec<String>,
-    /// What is lost and can't be made again, with the reason, and what helps.
+    /// What is lost and can't be made again, with the reason and the remedy.
     pub missing: Vec<Words>,
     /// The new listener, if the socket was lost.
     pub listener: Option<UnixListener>,
@@ -56,15 +57,15 @@ impl Restored {
             .push(format!("{what} was removed, and is made again"));
     }
 
-    /// A directory is there, and is not one that a start would take.
+    /// Notes a directory that exists but fails the checks of a start.
     fn is_exposed(&mut self, what: fmt::Arguments, error: &dyn fmt::Display) {
         self.missing.push(Words::new(
             format!("{what} can't be used any more: {error}; the slots run on meanwhile"),
-            "see to it that it is a directory of your own that nobody else can write (mode 0700)",
+            "make it a directory that belongs to you and that nobody else can write (mode 0700)",
         ));
     }
 
-    /// The next step depends on the error alone, which names it.
+    /// Notes a loss that can't be repaired. The next step depends only on the error, which names it.
     pub fn is_missing(&mut self, what: fmt::Arguments, error: &dyn fmt::Display) {
         self.missing.push(Words::new(
             format!(
@@ -75,17 +76,17 @@ impl Restored {
     }
 }
 
-/// Says when to look.
+/// Tells when to check.
 #[derive(Debug, Default)]
 struct Lookout {
     watch: Option<DirectoryWatch>,
-    /// When to look without being told. A notice that was read stands here too.
+    /// The time of the next check without a report. A report that was read is kept here too.
     due: Option<Instant>,
 }
 
 impl Lookout {
-    /// Watches these directories from now on: with `true` also what is in a directory. One that is not there can't be
-    /// watched, nor any if the user's watches are used up: then it is looked at from time to time.
+    /// Watches these directories from now on; with `true` also the entries of a directory. A directory that does not
+    /// exist can't be watched, nor can any if the user's watches are used up: then there is a check at an interval.
     fn watch<'a>(&mut self, directories: impl IntoIterator<Item = (&'a Path, bool)>) {
         let watch = DirectoryWatch::for_losses(directories);
         self.due = watch.is_err().then(|| Instant::now() + LOOK);
@@ -96,7 +97,7 @@ impl Lookout {
         self.due = Some(self.due.map_or(time, |due| due.min(time)));
     }
 
-    /// Returns when something may be lost. Cancel-safe: what was noticed is kept until the next [`Lookout::watch`].
+    /// Returns when something may be lost. Cancel-safe: a noticed loss is kept until the next [`Lookout::watch`].
     async fn stirred(&mut self) {
         loop {
             let told = async {
@@ -124,7 +125,7 @@ struct NeededPlaces {
     runtime_dir: RuntimeDir,
     needed: Vec<Needed>,
     lookout: Lookout,
-    /// Whether all that a new daemon does not have yet was made.
+    /// Whether the first check has made the directories that a new daemon does not have yet.
     has_looked: bool,
 }
 
@@ -153,7 +154,7 @@ impl NeededPlaces {
             has_looked: false,
         };
         places.watch();
-        // The socket is older than the watch: what was lost in between is not told.
+        // The socket is older than the watch: a loss in between is not reported.
         places.lookout.look_by(Instant::now());
         places
     }
@@ -162,7 +163,7 @@ impl NeededPlaces {
     pub async fn restore(&mut self) -> Restored {
         let mut restored = self.look().await;
         self.watch();
-        // What was lost before the watch began is not told.
+        // A loss before the watch began is not reported, so it is checked again.
         let again = self.look().await;
         restored.made.extend(again.made);
         restored.missing = again.missing;
@@ -176,7 +177,7 @@ impl NeededPlaces {
     async fn look(&mut self) -> Restored {
         let mut restored = Restored::default();
         let mut whole: Option<(&'static str, &Path)> = None;
-        // The outer directory first: it is the one that has a name.
+        // The outer directory comes first, because it has the name.
         for needed in self.needed.iter().rev() {
             let (path, shown) = (&needed.path, needed.path.display());
             let is_there = is_own_directory(path);
@@ -190,7 +191,7 @@ impl NeededPlaces {
                     restored.is_missing(format_args!("{name} {shown}"), &error);
                 }
                 (None, Ok(())) if !is_there && self.has_looked => {
-                    // Told once of each directory that is still there itself.
+                    // Reported once for each directory that still exists itself.
                     let whole = whole.take_if(|(_, whole)| path.starts_with(whole));
                     restored.made.extend(whole.map(|(name, whole)| {
                         let whole = whole.display();
@@ -205,7 +206,7 @@ impl NeededPlaces {
         restored
     }
 
-    /// The directory, made again where it is missing, if a start would take it.
+    /// Makes the directory if it is missing, and applies the checks of a start.
     fn made(&self, needed: &Needed) -> Result<(), String> {
         match needed.name {
             Some(LOG_DIRECTORY) => {
@@ -221,7 +222,7 @@ impl NeededPlaces {
             .needed
             .iter()
             .map(|needed| (needed.path.as_path(), needed.is_within));
-        // A directory of which a file is open is told of by its parent alone.
+        // The loss of a directory with an open file is reported only by its parent.
         let named = self.needed.iter().filter(|needed| needed.name.is_some());
         let parents = named.filter_map(|needed| needed.path.parent());
         let socket = self.runtime_dir.socket().parent();
@@ -230,17 +231,17 @@ impl NeededPlaces {
     }
 }
 
-/// A link in its place leads to where others may write.
+/// Tells whether this is a directory and not a link, which could lead to a directory that others may write.
 fn is_own_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
 
-/// What the daemon stands on while it runs.
+/// Restores what the daemon needs in the file system while it runs.
 pub(super) struct PlaceKeeper {
     places: NeededPlaces,
-    /// Where a new listener goes, if the socket is lost.
+    /// The receiver of a new listener, if the socket is lost.
     listeners: Option<mpsc::Sender<UnixListener>>,
-    /// What could not be made again at the last look.
+    /// What could not be made again at the last check.
     missing: Vec<Words>,
     log: Option<OwnLog>,
 }
@@ -266,14 +267,14 @@ impl PlaceKeeper {
 }
 
 impl Daemon {
-    /// Something was removed that the daemon needs, or may have been.
+    /// Restores what the daemon needs, after something was or may have been removed.
     pub(super) async fn restore(&mut self, ground: &mut PlaceKeeper) {
         let mut restored = ground.places.restore().await;
         if let Some(Err(error)) = ground.log.as_ref().map(OwnLog::restore) {
             restored.is_missing(format_args!("the daemon's log"), &error);
         }
         if let (Some(listener), Some(listeners)) = (restored.listener, &ground.listeners) {
-            // A server that takes no more is ending.
+            // A server that takes no more listeners is ending.
             let _ = listeners.send(listener).await;
         }
         let missing_before = std::mem::replace(&mut ground.missing, restored.missing.clone());
@@ -326,7 +327,7 @@ mod tests {
         let mut lookout = Lookout::default();
         lookout.watch([(place.path(), true)]);
         std::fs::remove_file(&file).expect("it is ours");
-        // Something else comes again and again, before the pause is over.
+        // Other events come again and again, before the pause is over.
         for _ in 0..10 {
             let moment = Duration::from_millis(1);
             let _ = tokio::time::timeout(moment, lookout.stirred()).await;

@@ -1,4 +1,4 @@
-//! Taking the config and the policies as they are now on the disk.
+//! Loading the config and the policies as they are now on the disk.
 
 use super::kept_policies::{self, KeptPolicy, Texts};
 use super::rules::{OwnPolicy, Role, Rules};
@@ -15,12 +15,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Daemon {
-    /// A person wants the files as they are, also where they allow more.
+    /// Loads the files at a person's request, including policies that allow more.
     pub(super) async fn reload(&mut self) -> Result<ReloadAnswer, RpcError> {
-        // Whoever reloads has seen the status.
+        // A person who reloads has seen the status.
         self.lost.send_replace(Vec::new());
         let known = std::mem::replace(&mut self.policies_are_known, true);
-        let taken = self.take(Wider::All).await;
+        let taken = self.take(MorePermissive::All).await;
         self.policies_are_known = known || taken.is_ok();
         taken.map_err(|error| {
             RpcError::new(Fault::Usage, format!("nothing was changed:\n{error}"))
@@ -28,14 +28,15 @@ impl Daemon {
         })
     }
 
-    /// The files changed under us. What is stricter in a policy holds at once; what allows more waits for a person.
+    /// Loads the files after a change on the disk. A stricter part of a policy takes effect at once; a more permissive
+    /// part waits for a person.
     pub(super) async fn files_changed(&mut self) {
-        if let Err(error) = self.take(Wider::None).await {
+        if let Err(error) = self.take(MorePermissive::None).await {
             tracing::error!("the config on disk is not taken:\n{error}");
         }
     }
 
-    async fn take(&mut self, wider: Wider<'_>) -> Result<ReloadAnswer, ConfigError> {
+    async fn take(&mut self, permitted: MorePermissive<'_>) -> Result<ReloadAnswer, ConfigError> {
         let read = config::load(&self.config.file)
             .and_then(|config| self.check_sessions(&config).map(|()| config));
         let fault = read.as_ref().err().map(ConfigError::in_short);
@@ -54,7 +55,7 @@ impl Daemon {
             }
         };
         let rules = Rules::new(&config, &self.context).beside(self.rules.own_policy());
-        let mut changes = self.take_rules(rules, wider);
+        let mut changes = self.take_rules(rules, permitted);
         let slots = config::diff(&self.config, &config);
         let before = std::mem::replace(&mut self.config, config);
         self.notify.send_replace(self.config.notify.clone());
@@ -77,8 +78,8 @@ impl Daemon {
         }
     }
 
-    /// Goes on with the policies that were in force in the daemon before, if it was killed and what it started still runs.
-    /// A file that has changed since then is taken, or waits, as in a daemon that runs.
+    /// Goes on with the policies of the previous daemon, if it was killed and its programs still run. A file that has
+    /// changed since then is handled like a change in a running daemon.
     pub(super) fn take_over_policies(&mut self) {
         match kept_policies::load(&self.context.state) {
             Ok(texts) => {
@@ -86,7 +87,7 @@ impl Daemon {
                 let own = self.rules.own_policy();
                 let kept = Rules::of(&policies, &self.config, &self.context).beside(own);
                 let on_disk = std::mem::replace(&mut self.rules, kept);
-                let changes = self.take_rules(on_disk, Wider::None);
+                let changes = self.take_rules(on_disk, MorePermissive::None);
                 self.tell_changes(&changes);
                 not_read.into_iter().for_each(|why| self.not_known(&why));
             }
@@ -97,7 +98,7 @@ impl Daemon {
         }
     }
 
-    /// The policies of these texts, and why some are none.
+    /// Parses these texts. The second value says why some can't be parsed.
     fn parse_kept(&self, texts: &Texts) -> (BTreeMap<String, RolePolicy>, Vec<String>) {
         let (mut policies, mut not_read) = (BTreeMap::new(), Vec::new());
         let base = self.config.file.parent().unwrap_or(Path::new("/"));
@@ -116,11 +117,11 @@ impl Daemon {
         (policies, not_read)
     }
 
-    /// The policies on the disk were taken without a comparison: a person has to look at them.
+    /// Notes that the policies on the disk were loaded without a comparison: a person has to look at them.
     fn not_known(&mut self, why: &str) {
         self.policies_are_known = false;
         let text = format!(
-            "what was in force before is not known ({why}): the policies on the disk are in force; \
+            "the policies that were in force before are unknown ({why}): those on the disk are in force; \
              look through them, then: missiond reload"
         );
         tracing::warn!("{text}");
@@ -128,9 +129,9 @@ impl Daemon {
         self.context.bus.publish(None, EventKind::Warning { text });
     }
 
-    /// Writes down which policies are in force, for a daemon that takes over from this one. If that fails, those of the
-    /// last time stay written down: a person has taken them too. Those that nobody has taken are not written down, so that
-    /// the next daemon says the same again.
+    /// Writes the policies in force to the state directory, for a daemon that takes over from this one. If that fails,
+    /// the last written ones stay: a person has accepted them too. Policies that no person has accepted are not
+    /// written, so that the next daemon warns again.
     pub(super) fn keep_policies(&self) {
         if !self.policies_are_known {
             return;
@@ -144,7 +145,7 @@ impl Daemon {
         if let Err(error) = kept_policies::save(&self.context.state, texts.collect()) {
             let file = kept_policies::file(&self.context.state);
             let text = format!(
-                "the policies in force can't be written down in {}: {error}; if this daemon is killed, the \
+                "the policies in force can't be saved in {}: {error}; if this daemon is killed, the \
                  next one does not know them",
                 file.display()
             );
@@ -153,7 +154,7 @@ impl Daemon {
         }
     }
 
-    fn take_rules(&mut self, new: Rules, wider: Wider<'_>) -> Vec<String> {
+    fn take_rules(&mut self, new: Rules, permitted: MorePermissive<'_>) -> Vec<String> {
         let mut changes = Vec::new();
         let mut taken = new.clone();
         for (role, now) in new.roles() {
@@ -163,7 +164,7 @@ impl Daemon {
             if old.text == now.text {
                 continue;
             }
-            if wider.includes(role) || !Policy::widens(&old.policy, &now.policy) {
+            if permitted.includes(role) || !Policy::widens(&old.policy, &now.policy) {
                 changes.push(format!("policy {role}: changed"));
             } else {
                 let waiting = Policy::gains(&old.policy, &now.policy).join(", ");
@@ -174,7 +175,7 @@ impl Daemon {
                 };
                 taken.put(role, old);
                 changes.push(format!(
-                    "policy {role}: what is stricter holds; what may allow more waits for missiond reload: {waiting}"
+                    "policy {role}: stricter rules are in force; the changes that may allow more wait for missiond reload: {waiting}"
                 ));
             }
         }
@@ -182,7 +183,7 @@ impl Daemon {
         changes
     }
 
-    /// Does what a change of the config asks for, and tells of it.
+    /// Carries out a change of the config, and returns a description.
     async fn apply(&mut self, change: &ConfigChange, before: &Config) -> String {
         match change {
             ConfigChange::Added { slot: name } => {
@@ -205,8 +206,8 @@ impl Daemon {
         in_words(change)
     }
 
-    /// Every slot gets its settings, for the next start, and its rules, for the next question. A program that runs in another
-    /// role keeps that one's rules until it is started again.
+    /// Gives every slot its settings, for the next start, and its rules, for the next ask. A program that runs in
+    /// another role keeps the rules of that role until it is restarted.
     pub(super) async fn hand_out(&self) {
         for slot in &self.config.slots {
             let Some(kept) = self.kept.get(&slot.name) else {
@@ -247,7 +248,7 @@ impl Daemon {
         }
     }
 
-    /// What was not yet committed in the worktree of a slot that is gone is kept with it.
+    /// Removes the worktree of a slot that is gone, unless it has changes that are not committed.
     fn clear_worktree(&self, cwd: &Path) {
         let Some(root) = crate::os::worktree::root_of(&self.context.worktrees, cwd) else {
             return;
@@ -259,8 +260,8 @@ impl Daemon {
         });
     }
 
-    /// Adds the narrow rule for what a person has just confirmed, and takes it at once. The rule was judged with the
-    /// policy that is in force, so it is added to that text only.
+    /// Adds the narrow rule for the call that a person has just confirmed; the rule takes effect at once. It was judged
+    /// with the policy in force, so it is added only if the file still has that text.
     pub(super) async fn allow_always(
         &mut self,
         role: &str,
@@ -289,7 +290,7 @@ impl Daemon {
             Err(why) => return Ok(Always::from(Err(why))),
         };
         files::replace(&file, &with_rule).map_err(|error| failed(error.to_string()))?;
-        if let Err(error) = self.take(Wider::Role(role)).await {
+        if let Err(error) = self.take(MorePermissive::Role(role)).await {
             let back = files::replace(&file, &text);
             let stays = |fault| format!("\n{} keeps the rule: {fault}", file.display());
             let stays = back.err().map(stays).unwrap_or_default();
@@ -299,20 +300,20 @@ impl Daemon {
     }
 }
 
-/// Which policies are taken although they allow more than those in force.
+/// The policies that are accepted although they are more permissive than those in force.
 #[derive(Debug, Clone, Copy)]
-enum Wider<'a> {
+enum MorePermissive<'a> {
     None,
     Role(&'a str),
     All,
 }
 
-impl Wider<'_> {
+impl MorePermissive<'_> {
     fn includes(self, role: &str) -> bool {
         match self {
-            Wider::None => false,
-            Wider::Role(name) => name == role,
-            Wider::All => true,
+            MorePermissive::None => false,
+            MorePermissive::Role(name) => name == role,
+            MorePermissive::All => true,
         }
     }
 }
@@ -323,7 +324,7 @@ fn slot_of<'a>(config: &'a Config, name: &str) -> Option<&'a SlotConfig> {
 
 fn in_words(change: &ConfigChange) -> String {
     match change {
-        // The policies are read from there at once.
+        // Policies are read from the new directory at once.
         ConfigChange::Daemon { keys } if *keys == ["policies"] => {
             "[daemon]: policies changed".to_owned()
         }

@@ -1,5 +1,5 @@
-//! Slots that are in the config no more while their programs run. Each of them is shown, as `removed`, and can be
-//! stopped and attached to; it is the slot again when it comes back into the config.
+//! Slots that are no longer in the config while their programs run. Each of them is shown as `removed`, and can be
+//! stopped and attached to; if it comes back into the config, it is the slot again.
 
 use super::{Daemon, DaemonError, KeptSlot, Order};
 use crate::core::claude::reading::State;
@@ -17,20 +17,20 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How often to look whether a shim that does not answer has gone, or a command in the foreground has ended.
+/// The interval of checks whether a shim that does not answer is gone, or a command in the foreground has ended.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// When a slot that has left the config is let go.
+/// When a slot that has left the config is stopped.
 #[derive(Debug, Clone, Copy)]
 enum LetGo {
-    /// Its work is done: it is stopped then.
+    /// When it is idle.
     WhenIdle,
-    /// Somebody has stopped it, or its program has ended.
+    /// When a person has stopped it, or its program has ended.
     WhenOver,
 }
 
-/// The living shims of this daemon. Those of another config of the same name are not its own: they share its state
-/// directory, and nothing else.
+/// The living shims of this daemon. It is an error if there are shims of a daemon with the same name and another
+/// config: the two would share a state directory.
 pub(super) async fn living_shims(
     context: &Arc<SlotContext>,
 ) -> Result<Vec<shim::Handle>, DaemonError> {
@@ -40,7 +40,7 @@ pub(super) async fn living_shims(
     let living = living.map_err(|error| DaemonError::place("the process table", error))?;
     let is_foreign = |shim: &&shim::Handle| {
         let theirs = &shim.keeper().config;
-        // A config that was moved is not there under its old name.
+        // A config that was moved no longer exists at its old path.
         !same_file(theirs, &context.config) && theirs.exists()
     };
     let Some(first) = living.iter().find(is_foreign) else {
@@ -57,8 +57,8 @@ pub(super) async fn living_shims(
 }
 
 impl Daemon {
-    /// Takes up the programs of slots and sessions that nobody names any more, and ends what is left of those whose
-    /// shim was killed.
+    /// Adopts the programs of slots that are no longer in the config and of sessions that are not loaded, and ends the
+    /// orphans of those whose shim was killed.
     pub(super) async fn take_up_removed(&mut self, living: Vec<shim::Handle>) {
         let context = self.context.clone();
         let living: BTreeSet<String> = living.iter().map(|shim| shim.slot().to_owned()).collect();
@@ -97,8 +97,8 @@ impl Daemon {
         Arc::new(AskEverything::new(&self.config.file))
     }
 
-    /// A slot that left the config is stopped when it is idle, never in the middle of its work. Until then a person is
-    /// asked about everything. What is told of it says what it waits for.
+    /// Stops a slot that left the config when it is idle, never in the middle of its work. Until then a person is asked
+    /// about everything. Returns a description that says what the slot waits for.
     pub(super) async fn leave(&mut self, slot: &SlotConfig) -> String {
         let name = &slot.name;
         let Some(kept) = self.kept.get(name) else {
@@ -107,7 +107,7 @@ impl Daemon {
         let status = with_foreground(kept.handle.status()).await;
         let config = Arc::new(slot::removed(self.settled(slot)));
         let rules = self.ask_everything();
-        // One whose task has ended needs no settings.
+        // A slot whose task has ended needs no settings.
         let reconfigure = SlotCommand::Reconfigure {
             config,
             rules,
@@ -138,7 +138,7 @@ impl Daemon {
         }));
     }
 
-    /// A slot that came back into the config stays.
+    /// Keeps a slot that came back into the config.
     pub(super) fn stay(&mut self, name: &str) {
         if let Some(leaving) = self.kept.get_mut(name).and_then(|kept| kept.leaving.take()) {
             leaving.abort();
@@ -156,12 +156,12 @@ async fn until_it_may_go(handle: &SlotHandle, context: &Arc<SlotContext>, slot: 
     let free = |status: &SlotStatus| over(status) || idle(status);
     while let Ok(found) = status.wait_for(free).await.map(|status| status.clone()) {
         if idle(&found) {
-            // Nothing tells when a command in the foreground ends.
+            // Nothing reports the end of a command in the foreground.
             if !with_foreground(found).await.has_work_before_it() {
                 return;
             }
         } else {
-            // A shim that does not answer may have been stopped: its program is not gone while it lives.
+            // A shim that does not answer may have been stopped: while it lives, its program is not gone.
             let (context, slot) = (context.clone(), slot.to_owned());
             let shim = blocking::run(move || context.shim(&slot)).await.flatten();
             if matches!(shim, Ok(None)) {
@@ -172,7 +172,8 @@ async fn until_it_may_go(handle: &SlotHandle, context: &Arc<SlotContext>, slot: 
     }
 }
 
-/// The status with the command that a plain program's terminal is busy with. If it can't be looked for, some command is.
+/// The status, with the command in the foreground of a plain program's terminal. If the lookup fails, it is assumed
+/// that there is one.
 async fn with_foreground(mut status: SlotStatus) -> SlotStatus {
     if let Some(pid) = status.pid.filter(|_| status.kind == "shell") {
         let looked = blocking::run(move || Stat::of(pid)?.in_foreground()).await;
@@ -181,8 +182,8 @@ async fn with_foreground(mut status: SlotStatus) -> SlotStatus {
     status
 }
 
-/// The slots of this daemon that have the socket of a shim, by the names of the sockets and by what is kept of each slot:
-/// the socket of a long name does not tell it.
+/// The slots of this daemon that have a shim's socket. They are found by the names of the sockets and by the state
+/// files of slots: the socket of a slot with a long name does not contain the name.
 fn names_with_sockets(context: &SlotContext) -> BTreeSet<String> {
     let kept = std::fs::read_dir(&context.state).into_iter().flatten();
     let kept = kept.flatten().filter_map(|entry| {

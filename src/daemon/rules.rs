@@ -1,4 +1,4 @@
-//! The policies of all roles, as the slots ask them.
+//! The policies of all roles, in the form that the slots use.
 
 mod explained;
 
@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct Role {
     pub text: Arc<str>,
     pub policy: Arc<Policy>,
-    /// What is on the disk, if it allows more and waits for a person. If it is the stricter of both, it holds.
+    /// The policy on the disk, if it allows more and waits for a person. Its stricter verdicts count already.
     pub waits: Option<Arc<Policy>>,
 }
 
@@ -31,26 +31,26 @@ pub(super) struct Role {
 #[derive(Debug, Clone)]
 pub struct PolicyInForce {
     pub policy: Policy,
-    /// The text of its file, as it was taken.
+    /// The text of its file, as it was accepted.
     pub text: Arc<str>,
-    /// What is on the disk, if it allows more and waits for a person. A call is allowed only if both allow it.
+    /// The policy on the disk, if it allows more and waits for a person. A call is allowed only if both allow it.
     pub waits: Option<Policy>,
 }
 
 impl PolicyInForce {
-    /// All that must allow a thing.
+    /// All policies that must allow a call.
     pub fn all(&self) -> impl Iterator<Item = &Policy> {
         std::iter::once(&self.policy).chain(&self.waits)
     }
 
-    /// What waits for `reload`, in a few words each.
+    /// The changes that wait for `reload`, in a few words each.
     pub fn waiting(&self) -> Vec<String> {
         let waits = self.waits.as_ref();
         waits.map_or_else(Vec::new, |waits| Policy::gains(&self.policy, waits))
     }
 }
 
-/// A policy that the program around the supervisor brings along.
+/// A policy that the program around the supervisor brings with it.
 #[derive(Clone)]
 pub struct OwnPolicy(Arc<dyn PermissionPolicy>);
 
@@ -59,7 +59,7 @@ impl OwnPolicy {
         OwnPolicy(Arc::new(policy))
     }
 
-    /// What it says; a policy that panics leaves the call to a person.
+    /// The verdict of this policy; a policy that panics leaves the call to a person.
     fn decide(&self, ask: &Ask) -> Verdict {
         let decided = catch_unwind(AssertUnwindSafe(|| self.0.decide(ask)));
         decided.unwrap_or_else(|_| Verdict {
@@ -69,7 +69,7 @@ impl OwnPolicy {
         })
     }
 
-    /// Why `always` adds no rule beside such a policy: a file's rule that allows does not change what it says.
+    /// Why `always` adds no rule if there is such a policy: an allow rule in a file does not change its verdict.
     pub(super) fn no_rule_for_always() -> String {
         "the program around missiond judges by a policy of its own, to which no rule can be added"
             .to_owned()
@@ -86,7 +86,7 @@ impl fmt::Debug for OwnPolicy {
 #[derive(Debug, Clone)]
 pub struct Rules {
     roles: BTreeMap<String, Role>,
-    /// A policy of the program around the daemon, beside those of the roles.
+    /// A policy of the program around the daemon, in addition to those of the roles.
     own: Option<OwnPolicy>,
     home: Option<PathBuf>,
     env: Env,
@@ -98,7 +98,7 @@ impl Rules {
         Rules::of(&config.policies, config, context)
     }
 
-    /// The same for policies that were not read with the config.
+    /// Like [`Rules::new`], for policies that were not read with the config.
     pub(super) fn of(
         policies: &BTreeMap<String, RolePolicy>,
         config: &Config,
@@ -121,7 +121,7 @@ impl Rules {
         }
     }
 
-    /// The same rules beside this policy, or beside none.
+    /// The same rules, with this policy of the program or without one.
     pub fn beside(mut self, own: Option<OwnPolicy>) -> Rules {
         self.judge_beside(own);
         self
@@ -148,7 +148,8 @@ impl Rules {
         self.roles.insert(name.to_owned(), role);
     }
 
-    /// These rules, and those of roles that only earlier settings name: a program may run in one until it is restarted.
+    /// These rules, and those of roles that only earlier settings name: a program may run in such a role until it is
+    /// restarted.
     pub(super) fn and_those_of(mut self, earlier: &Rules) -> Rules {
         for (name, role) in &earlier.roles {
             let known = self.roles.entry(name.clone());
@@ -157,7 +158,7 @@ impl Rules {
         self
     }
 
-    /// The rules of a program that runs in this role, whatever role its slot has by now.
+    /// The rules of a program that runs in this role, even if its slot has another role now.
     pub(super) fn of_role(
         &self,
         slot: &SlotConfig,
@@ -173,7 +174,7 @@ impl Rules {
         }
     }
 
-    /// The policy of a slot whose program runs in this role; none if nothing is known of the role.
+    /// The policy of a slot whose program runs in this role; `None` if the role is unknown.
     pub fn of_running(&self, slot: &SlotConfig, role: &str) -> Option<PolicyInForce> {
         let is_known = slot.role == role || self.roles.contains_key(role);
         is_known.then(|| {
@@ -184,7 +185,7 @@ impl Rules {
         })
     }
 
-    /// The policy of one slot. A role with no policy is a plain program's, which is never asked about.
+    /// The policy of one slot. A role without a policy belongs to a plain program, which has no asks.
     pub fn in_force(&self, slot: &SlotConfig) -> PolicyInForce {
         let Some(known) = self.roles.get(&slot.role) else {
             return PolicyInForce {
@@ -210,7 +211,7 @@ impl Rules {
     }
 }
 
-/// The policies as they are in force, for whoever asks about a slot.
+/// The policies in force, for requests about a slot.
 #[derive(Debug, Default)]
 pub struct PoliciesInForce {
     rules: Option<Rules>,
@@ -225,7 +226,7 @@ impl PoliciesInForce {
         }
     }
 
-    /// What holds for a slot whose program runs in this role, whatever role the config names by now.
+    /// The policy in force for a slot whose program runs in this role, even if the config names another role now.
     pub fn of(&self, slot: &str, role: &str) -> Option<PolicyInForce> {
         let slot = self.slot(slot)?;
         self.rules.as_ref()?.of_running(slot, role)
@@ -248,7 +249,7 @@ impl PoliciesInForce {
     }
 }
 
-/// missiond's own files: no rule allows a slot to write them. The state of all daemons lies in one directory.
+/// missiond's own files: no rule allows a slot to write them. The state of all daemons is in one directory.
 fn protected(config: &Config, context: &SlotContext) -> Vec<PathBuf> {
     let named = config.daemon.own_files(&config.file).into_iter();
     named
@@ -259,19 +260,20 @@ fn protected(config: &Config, context: &SlotContext) -> Vec<PathBuf> {
 
 #[derive(Debug)]
 struct RealRules {
-    /// The one in force, and the one that waits: the stricter verdict counts. Without their defaults if there is a policy
-    /// of the program's own.
+    /// The policy in force, and the one that waits: the stricter verdict counts. They have no defaults if there is a
+    /// policy of the program around the daemon.
     policies: Vec<Arc<Policy>>,
     own: Option<OwnPolicy>,
     paths: RealPaths,
     others: Option<Others>,
 }
 
-/// The files of all daemons of this user. Another one may be started at any time, so it is looked before each verdict.
+/// The files of all daemons of this user. Another daemon may start at any time, so they are checked before each
+/// verdict.
 #[derive(Debug)]
 struct Others {
     env: Env,
-    /// The configs as they were found last, and the policies that protect what they name.
+    /// The configs at the last check, and the policies that protect the files they name.
     found: Mutex<Option<(Configs, Vec<Arc<Policy>>)>>,
 }
 
@@ -313,7 +315,7 @@ impl RealRules {
         }
     }
 
-    /// The same rules, with the files of each daemon protected that has its lock there.
+    /// The same rules, which also protect the files of each daemon with a lock in this environment.
     fn beside_daemons_in(self, env: Env) -> RealRules {
         let found = Mutex::default();
         RealRules {
@@ -329,7 +331,7 @@ impl RealRules {
         }
     }
 
-    /// What the files say: the stricter one counts, and of equals the one in force.
+    /// The verdict of the files: the stricter one counts; if they are equal, the one in force.
     fn by_file(&self, ask: &Ask) -> Verdict {
         let verdicts = self.protected().into_iter();
         let verdicts = verdicts.map(|policy| policy::decide(&policy, ask, &self.paths));
@@ -348,7 +350,7 @@ impl PermissionPolicy for RealRules {
         let Some(own) = &self.own else {
             return by_file;
         };
-        // The default of the role's file gives way; its rules hold, and what no file can allow is not allowed.
+        // The default of the role's file is not used, but its rules count, and what no file can allow is not allowed.
         let says = own.decide(ask);
         match by_file.decision {
             Decision::Ask | Decision::Deny if by_file.decision > says.decision => by_file,
@@ -382,7 +384,7 @@ impl SlotRules for RealRules {
     }
 
     fn is_said(&self, ask: &Ask, shared: &[String]) -> bool {
-        // What code decides, no rule in Claude Code's settings can say.
+        // A verdict made by code can't be expressed as a rule in Claude Code's settings.
         let is_said = |policy: &Arc<Policy>| policy::is_said(policy, ask, &self.paths, shared);
         self.own.is_some() || self.protected().iter().all(is_said)
     }
@@ -533,14 +535,14 @@ mod tests {
         all(Decision::Ask, &[config, named[0], named[1]]);
         all(Decision::Allow, &[moved]);
 
-        // Its config names other places by now.
+        // Its config names other paths now.
         std::fs::write(at(config), text("others")).unwrap();
         let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
         let file = std::fs::File::options().append(true).open(at(config));
         file.unwrap().set_modified(later).unwrap();
         all(Decision::Ask, &[config, moved]);
 
-        // One that can't be read is protected itself.
+        // A config that can't be read is protected itself.
         std::fs::write(at(config), "[daemon").unwrap();
         all(Decision::Ask, &[config]);
     }
@@ -575,7 +577,7 @@ mod tests {
         let edit = |path: &std::path::Path| call("Edit", json!({ "file_path": path }), true);
         let part = call("Bash", json!({"command": "cargo test"}), false);
         let cases = [
-            // No rule speaks: the program decides.
+            // No rule matches: the program decides.
             (Allow, bash("cargo test"), Allow),
             (Asks, bash("cargo test"), Asks),
             (Deny, bash("cargo test"), Deny),
@@ -586,7 +588,7 @@ mod tests {
             (Allow, bash("git push origin"), Asks),
             (Deny, bash("git push origin"), Deny),
             (Allow, bash("curl x.example"), Deny),
-            // A rule on one part holds, whatever the default says of the others.
+            // A rule on one part counts, with any default for the others.
             (Allow, bash("cargo test && git push origin"), Asks),
             (Allow, bash("git push origin && cargo test"), Asks),
             (Allow, bash("cargo test && curl x.example"), Deny),

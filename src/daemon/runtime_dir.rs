@@ -1,4 +1,4 @@
-//! The daemon's place in the file system: its directories, its locks and its socket.
+//! The daemon's paths in the file system: its directories, its locks and its socket.
 
 use super::places::Restored;
 use super::{DaemonError, Holder, service};
@@ -16,22 +16,23 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::net::{UnixListener, UnixStream};
 
-/// Between fork and exec a process has the locks of its parent: moments, on a loaded machine a little more.
+/// How long to wait for a lock. Between fork and exec a process has the locks of its parent: a moment, or a little more
+/// on a loaded machine.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Held while the daemon lives; dropping it gives the place free.
+/// The directories, locks and socket of a running daemon; dropping it frees them.
 #[derive(Debug)]
 pub struct RuntimeDir {
     socket: PathBuf,
     runtime: PathBuf,
     env: Env,
     listener: Option<UnixListener>,
-    /// Device and inode of the socket file: a newer daemon's socket is not ours to remove, nor is the service
-    /// manager's.
+    /// Device and inode of the socket file. The socket of a newer daemon or of the service manager is not ours to
+    /// remove.
     own: Option<(u64, u64)>,
     holder: Holder,
-    /// One daemon per name and per log directory. The kernel lets go of them when the process ends.
+    /// One daemon per name and per log directory. The kernel releases the locks when the process ends.
     locks: [Lock; 2],
 }
 
@@ -89,17 +90,17 @@ impl RuntimeDir {
         })
     }
 
-    /// Makes the log directory again where it is missing, with the checks of a start.
+    /// Makes the log directory again if it is missing, with the checks of a start.
     pub fn log_directory(&self, directory: &Path) -> Result<(), DaemonError> {
         log_directory(directory, &self.env)
     }
 
-    /// Where the sockets are.
+    /// The directory of the sockets.
     pub fn runtime(&self) -> &Path {
         &self.runtime
     }
 
-    /// Takes lost locks again and makes a lost socket again, once their directories are there.
+    /// Takes lost locks again and makes a lost socket again, once their directories exist.
     pub async fn restore(&mut self, restored: &mut Restored) {
         for lock in &mut self.locks {
             if let Err(error) = lock.restore(&self.holder) {
@@ -112,11 +113,11 @@ impl RuntimeDir {
             return;
         }
         let shown = self.socket.display();
-        if let Some(robber) = self.robber().await {
-            // What can't be removed is told by the listener that can't be made.
+        if let Some(other_listener) = self.other_listener().await {
+            // If it can't be removed, the error of `listen` says so.
             let _ = std::fs::remove_file(&self.socket);
             restored.made.push(format!(
-                "process {robber} listened at {shown} in place of this daemon, and what clients sent meanwhile went to it"
+                "process {other_listener} listened at {shown} in place of this daemon, and received what clients sent meanwhile"
             ));
         }
         match listen(&self.socket, &self.env).await {
@@ -129,8 +130,8 @@ impl RuntimeDir {
         }
     }
 
-    /// The process that listens in the place of this daemon and is no daemon: something in a slot, most likely.
-    async fn robber(&self) -> Option<u32> {
+    /// The process that listens in place of this daemon and is not a daemon: most likely a process in a slot.
+    async fn other_listener(&self) -> Option<u32> {
         let stream = UnixStream::connect(&self.socket).await.ok()?;
         let pid = u32::try_from(stream.peer_cred().ok()?.pid()?).ok()?;
         let is_known = is_daemon(&self.env, std::process::id());
@@ -141,14 +142,14 @@ impl RuntimeDir {
         &self.socket
     }
 
-    /// The listener, once.
+    /// The listener; only the first call returns it.
     pub fn take_listener(&mut self) -> Option<UnixListener> {
         self.listener.take()
     }
 }
 
 impl Lock {
-    /// A file that was removed locks nobody out any more.
+    /// Locks the file again if it was removed: a removed file excludes no other daemon.
     fn restore(&mut self, holder: &Holder) -> io::Result<()> {
         if files::identity(&self.file).ok() == identity(&self.path) {
             return Ok(());
@@ -181,8 +182,8 @@ fn private(what: &str, directory: &Path) -> Result<(), DaemonError> {
     paths::ensure_private_dir(directory).map_err(|error| DaemonError::place(what, error))
 }
 
-/// Made for this user alone where it is missing. One that exists keeps its mode, since other things may lie in it; the
-/// files that are written there are closed to others.
+/// Makes the log directory for this user alone if it is missing. An existing directory keeps its mode, since other
+/// files may be in it; the files that the daemon writes there are closed to others.
 fn log_directory(directory: &Path, env: &Env) -> Result<(), DaemonError> {
     check_log_directory(directory, env, &[])?;
     match directory.exists() {
@@ -191,8 +192,8 @@ fn log_directory(directory: &Path, env: &Env) -> Result<(), DaemonError> {
     }
 }
 
-/// Whether a daemon can log there, and whoever starts it can write `more` files, found without making anything. A
-/// directory that others could write is refused: what is in it may be theirs.
+/// Checks that a daemon can log there, and that its starter can write the files in `more`, without making anything. A
+/// directory that others could write is refused: its files may be theirs.
 pub(crate) fn check_log_directory(
     directory: &Path,
     env: &Env,
@@ -212,7 +213,7 @@ pub(crate) fn check_log_directory(
     })
 }
 
-/// A file that every start opens must be one that can be appended to.
+/// Checks that the daemon can append to each file that every start opens.
 fn check_log_files(directory: &Path, more: &[&str]) -> Result<(), DaemonError> {
     let place = |cause: String| DaemonError::place(LOG_DIRECTORY, cause);
     writable(directory).map_err(place)?;
@@ -231,7 +232,7 @@ fn check_log_files(directory: &Path, more: &[&str]) -> Result<(), DaemonError> {
     Ok(())
 }
 
-/// Whether a directory that is not there can be made.
+/// Checks whether a missing directory can be made.
 fn check_maker(directory: &Path) -> Result<(), DaemonError> {
     let mut above = directory.ancestors().skip(1);
     let there = above.find(|above| above.symlink_metadata().is_ok());
@@ -250,7 +251,7 @@ fn writable(directory: &Path) -> Result<(), String> {
     may.map_err(|error| format!("{}: {error}", directory.display()))
 }
 
-/// Whoever can write the directory could put a socket of their own in its place.
+/// Checks the directory of the socket: another user who could write it could put their own socket in its place.
 pub(crate) fn check_socket_directory(directory: &Path, env: &Env) -> Result<(), DaemonError> {
     let what = "the socket's directory";
     let found = std::fs::symlink_metadata(directory);
@@ -264,7 +265,7 @@ fn no_link(what: &str, directory: &Path, found: &Metadata) -> Result<(), DaemonE
         return Ok(());
     }
     let shown = directory.display();
-    let cause = format!("{shown} is a symbolic link, which may lead elsewhere tomorrow");
+    let cause = format!("{shown} is a symbolic link, which may lead elsewhere later");
     Err(DaemonError::place(what, cause).next("name the directory itself"))
 }
 
@@ -292,8 +293,8 @@ fn ours_to_write(
     Err(place(format!("{shown} {fault}")).next(next))
 }
 
-/// A lock, not a pid file: it can't be stale. Yet what a daemon was about to start when it was killed holds it for a
-/// moment: it is waited for while nobody listens.
+/// Takes a lock. A lock, unlike a pid file, can't be stale. But a program that a daemon was about to start when it was
+/// killed holds the lock for a moment, so this waits as long as no daemon listens.
 async fn lock(path: PathBuf, whose: &str, socket: &Path) -> Result<Lock, DaemonError> {
     let place = |error: std::io::Error| DaemonError::file(&path, &error);
     let file = files::append(&path).map_err(place)?;
@@ -320,7 +321,7 @@ async fn listen(socket: &Path, env: &Env) -> Result<UnixListener, DaemonError> {
     check_socket_directory(socket.parent().unwrap_or(Path::new("/")), env)?;
     if let Ok(found) = socket.symlink_metadata() {
         if !found.file_type().is_socket() {
-            let cause = format!("{} is no socket", socket.display());
+            let cause = format!("{} is not a socket", socket.display());
             return Err(DaemonError::place("the socket", cause)
                 .next("move it away, or choose another path for the socket"));
         }

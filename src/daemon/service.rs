@@ -1,4 +1,4 @@
-//! What passes between the daemon and the service manager that may have started it.
+//! Communication between the daemon and the service manager that may have started it.
 
 use super::DaemonError;
 use filedescriptor::FileDescriptor;
@@ -26,13 +26,12 @@ pub(super) fn alive() {
     tell(&[NotifyState::Watchdog]);
 }
 
-/// Where there is no service manager that listens, nothing is lost.
+/// Notifies the service manager. If there is none that listens, nothing is lost.
 fn tell(states: &[NotifyState]) {
     let _ = sd_notify::notify(states);
 }
 
-/// Ticks twice in the time after which the service manager takes the daemon for dead; never where it does not
-/// watch.
+/// Ticks twice within the watchdog timeout of the service manager; never if the watchdog is off.
 pub(super) struct Watchdog {
     ticks: Option<Interval>,
 }
@@ -40,7 +39,7 @@ pub(super) struct Watchdog {
 impl Watchdog {
     pub fn new() -> Watchdog {
         let ticks = sd_notify::watchdog_enabled().map(|limit| {
-            // A limit of nothing is no limit; an interval must have a length.
+            // A limit of 0 is no limit, but an interval must have a length.
             let mut ticks = tokio::time::interval((limit / 2).max(Duration::from_millis(1)));
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             ticks
@@ -56,8 +55,8 @@ impl Watchdog {
     }
 }
 
-/// The socket on which the service manager listens for us, where it does. It must be the one that commands look
-/// for: a daemon that nobody finds is of no use.
+/// The listening socket that the service manager has passed, if there is one. Its path must be the one that commands
+/// use: otherwise no client finds the daemon.
 pub(super) fn passed_listener(socket: &Path) -> Result<Option<UnixListener>, DaemonError> {
     let fault = |error: String| DaemonError::place("the socket of the service manager", error);
     let mut passed = sd_notify::listen_fds().map_err(|error| fault(error.to_string()))?;
@@ -82,7 +81,7 @@ pub(super) fn passed_listener(socket: &Path) -> Result<Option<UnixListener>, Dae
         .map_err(|error| fault(error.to_string()))
 }
 
-/// A descriptor of our own for one that is known by its number.
+/// A descriptor owned by this process, for one that is known by its number.
 fn duplicate(number: RawFd) -> filedescriptor::Result<StdListener> {
     let file = FileDescriptor::dup(&number)?.as_file()?;
     Ok(StdListener::from(OwnedFd::from(file)))

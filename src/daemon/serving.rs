@@ -1,4 +1,5 @@
-//! What answers on the daemon's socket, as far as the daemon knows it. The layer above starts it, which knows the requests.
+//! The server of the daemon's socket, as an interface for the daemon. The layer above implements it, because it knows
+//! the requests.
 
 use crate::config::Config;
 use crate::core::model::{ConfirmAnswer, ConfirmParams, Pong, RpcError};
@@ -15,7 +16,7 @@ pub trait Serving {
     /// Takes answers that people give from elsewhere.
     fn answers(&self) -> mpsc::Sender<RemoteAnswer>;
 
-    /// Takes nothing new, and lets go of the clients when their requests are answered.
+    /// Takes no new clients, and disconnects each client when its requests are answered.
     fn end(self) -> impl Future<Output = ()> + Send;
 }
 
@@ -23,12 +24,12 @@ pub trait Serving {
 #[derive(Debug)]
 pub struct RemoteAnswer {
     pub params: ConfirmParams,
-    /// The way that it came by, for the audit.
+    /// The channel that it came by, for the audit.
     pub via: &'static str,
     pub reply: oneshot::Sender<Result<ConfirmAnswer, RpcError>>,
 }
 
-/// Who the daemon is; how it stands is filled in for each answer.
+/// The identity of the daemon; its state is filled in for each answer.
 pub(super) fn about(config: &Config, context: &SlotContext) -> Pong {
     Pong {
         name: config.daemon.name.clone(),

@@ -1,4 +1,4 @@
-//! The task of a slot or session, whatever kind of program runs in it.
+//! The task of a slot or session, for either kind of program.
 
 use crate::core::settings::{Kind, SlotConfig};
 use crate::session::PlainProgram;
@@ -6,7 +6,7 @@ use crate::slot::{Claude, MAX_COMMANDS, Slot, SlotCommand, SlotContext, SlotHand
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-/// A slot, by the kind of the program that runs in it or did so last.
+/// A slot, by the kind of its program, or of its last program.
 enum OfKind {
     Claude(Box<Slot<Claude>>),
     Plain(Box<Slot<PlainProgram>>),
@@ -29,7 +29,7 @@ pub(super) fn start(
     (handle, tokio::spawn(run(slot, queue, fault, looked)))
 }
 
-/// Runs until the slot ends. If the settings of a start are for a program of the other kind, it goes on as a slot of that.
+/// Runs until the slot ends. If the settings of a start are for a program of the other kind, the slot changes its kind.
 async fn run(
     mut slot: OfKind,
     mut queue: mpsc::Receiver<SlotCommand>,

@@ -21,8 +21,8 @@
 //! work on it.
 //!
 //! # With a running daemon
-//! [`Supervisor::connect_or_start`] uses the daemon that runs with the same configuration, and starts one in this process
-//! if there is none.
+//! [`Supervisor::connect_or_start`] uses the daemon that runs with the same configuration, and starts one in this
+//! process if there is none.
 //!
 //! # Your own policy
 //! [`Supervisor::with_policy`] accepts any [`PermissionPolicy`], and [`Supervisor::set_policy`] replaces it
@@ -70,8 +70,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// A supervisor: in this process, or a daemon that was already running ([`Supervisor::connect_or_start`]). Both are used in the
-/// same way.
+/// A supervisor: in this process, or a daemon that was already running ([`Supervisor::connect_or_start`]). Both are
+/// used in the same way.
 #[derive(Debug)]
 pub struct Supervisor {
     dial: Dialled,
@@ -122,13 +122,13 @@ impl Supervisor {
         })
     }
 
-    /// The same with your own policy, which can be replaced later ([`Supervisor::set_policy`]).
+    /// Like [`Supervisor::start`], with your own policy, which can be replaced later ([`Supervisor::set_policy`]).
     ///
-    /// It judges each tool call, at the gate and at dialogs on the screen, together with the policy files of the roles: an *ask*
-    /// or *deny* of a rule in a role's file stays, but the file's default does not apply. Your policy can't allow what no file
-    /// can allow: writing missiond's own files, a command that can't be analysed, a call that is only partly known. `confirm
-    /// always` is a single yes, since there is no file for a new rule. The policy is called on a thread of its own. If it panics,
-    /// or takes longer than five seconds, a person decides.
+    /// It judges each tool call, at the gate and at dialogs on the screen, together with the policy files of the roles:
+    /// an *ask* or *deny* of a rule in a role's file stays, but the file's default does not apply. Your policy can't
+    /// allow what no file can allow: writing missiond's own files, a command that can't be analysed, a call that is
+    /// only partly known. `confirm always` is a single yes, since there is no file for a new rule. The policy is called
+    /// on a separate thread. If it panics, or takes longer than five seconds, a person decides.
     pub async fn with_policy(
         options: Options,
         policy: impl PermissionPolicy + 'static,
@@ -138,15 +138,15 @@ impl Supervisor {
 
     /// Uses the daemon that runs with this configuration, or starts one in this process if there is none.
     ///
-    /// A daemon that was already running continues after this handle is dropped, and judges by its own policies: options with
-    /// your own policy are refused there.
+    /// A daemon that was already running continues after this handle is dropped, and judges by its own policies:
+    /// options with your own policy are refused there.
     pub async fn connect_or_start(options: Options) -> Result<Supervisor, DaemonError> {
         if let Some(running) = Supervisor::connect(&options).await? {
             return Ok(running);
         }
         let again = options.clone();
         match Supervisor::start(options).await {
-            // Another one was started at the same moment.
+            // Another daemon was started at the same moment.
             Err(taken @ DaemonError::Taken { .. }) => {
                 Supervisor::connect(&again).await?.ok_or(taken)
             }
@@ -176,7 +176,7 @@ impl Supervisor {
         }
     }
 
-    /// Whether the daemon is in this process.
+    /// Tells whether the daemon is in this process.
     pub fn is_embedded(&self) -> bool {
         self.embedded.is_some()
     }
@@ -223,7 +223,7 @@ impl Supervisor {
         }
     }
 
-    /// The events from now on.
+    /// A stream of the events from now on.
     pub async fn events(&self) -> Result<BoxStream<'static, Heard>, RpcError> {
         if let Some(embedded) = &self.embedded {
             let bus = embedded.daemon.bus();
@@ -269,7 +269,7 @@ impl Supervisor {
         Ok(self.session(&self.spawn(params).await?))
     }
 
-    /// A handle for this session id; the session need not exist.
+    /// A handle for this session id; it is not checked whether the session exists.
     pub fn session(&self, id: &str) -> Session<'_> {
         Session::new(self, id.to_owned())
     }
@@ -375,7 +375,7 @@ impl Supervisor {
         let Some(Embedded { daemon, task }) = self.embedded else {
             return Ok(());
         };
-        // One that has already ended can't obey.
+        // A daemon that has already ended can't take the order.
         let _ = daemon.order(|reply| Order::Down { keep, reply }).await;
         task.await.unwrap_or_else(|error| Err(lost(error)))
     }

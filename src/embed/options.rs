@@ -38,8 +38,8 @@ impl Options {
         Ok(Options::new(config, Env::of_process()))
     }
 
-    /// No slots, for programs that only create sessions. Logs, sockets and state are in this directory. It is created if it is
-    /// missing, and must belong to this user only.
+    /// No slots, for programs that only create sessions. Logs, sockets and state are in this directory. It is created
+    /// if it is missing, and must belong to this user only.
     pub fn in_directory(directory: impl AsRef<Path>) -> Result<Options, OptionsError> {
         let directory = directory.as_ref();
         let fault = |cause: String| OptionsError::Place {
@@ -95,7 +95,8 @@ impl Options {
         (self.config, self.env, self.policy)
     }
 
-    /// Your own policy in addition to those of the roles: see [`Supervisor::with_policy`](super::Supervisor::with_policy).
+    /// Your own policy in addition to those of the roles: see
+    /// [`Supervisor::with_policy`](super::Supervisor::with_policy).
     pub fn policy(mut self, policy: impl PermissionPolicy + 'static) -> Options {
         self.policy = Some(OwnPolicy::new(policy));
         self
@@ -112,7 +113,7 @@ impl Options {
 fn installed() -> Option<PathBuf> {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(Path::to_owned);
-    // Examples are in a directory of their own, below the programs.
+    // Cargo puts examples into a directory below the programs.
     let above = beside.as_deref().and_then(Path::parent).map(Path::to_owned);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories = beside

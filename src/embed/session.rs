@@ -7,7 +7,7 @@ use crate::control::requests::{
 };
 use crate::core::model::{OneSlot, RpcError};
 
-/// A program in a terminal of its own. Dropping this does not end it: [`Session::close`] does.
+/// A program in its own terminal. Dropping this handle does not end it; [`Session::close`] does.
 ///
 /// ```no_run
 /// # async fn example(supervisor: &missiond::embed::Supervisor) -> Result<(), missiond::core::model::RpcError> {
@@ -44,12 +44,12 @@ impl<'a> Session<'a> {
         self.supervisor.call::<Info>(OneSlot { slot }).await
     }
 
-    /// Runs a command in a bash or zsh: its output and its exit code.
+    /// Runs a command in a bash or zsh, and returns its output and its exit code.
     pub async fn run(&self, line: &str) -> Result<TypeAnswer, RpcError> {
         self.enter(line, true).await
     }
 
-    /// Types a line with Enter, and does not wait.
+    /// Types a line with Enter, without waiting.
     pub async fn type_line(&self, line: &str) -> Result<(), RpcError> {
         self.enter(line, false).await.map(drop)
     }
@@ -87,7 +87,7 @@ impl<'a> Session<'a> {
         Ok(answer.matched.unwrap_or_default())
     }
 
-    /// Waits until it has ended: its exit code, or `None` if a signal ended it.
+    /// Waits until it has ended, and returns its exit code, or `None` if a signal ended it.
     pub async fn wait(&self) -> Result<Option<i32>, RpcError> {
         let params = WaitParams {
             slot: self.id.clone(),
@@ -108,7 +108,7 @@ impl<'a> Session<'a> {
         Ok(crate::core::terminal::plain(written.as_bytes()))
     }
 
-    /// Ends it and removes its data.
+    /// Ends the session and removes its data.
     pub async fn close(self) -> Result<(), RpcError> {
         self.supervisor.close(&self.id).await
     }

@@ -13,12 +13,12 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Together 16 MiB: the last 50,000 events or so. Who has been away for longer is told of a gap.
+/// Together 16 MiB: about the last 50,000 events. A client that was away for longer gets a gap.
 const CAP: Cap = Cap {
     bytes: 8 << 20,
     files: 2,
 };
-/// A number of 64 bits in decimal digits, with zeros in front: writing it again needs no new room on the disk.
+/// A number of 64 bits in decimal digits, with leading zeros: overwriting it needs no more room on the disk.
 const DIGITS: usize = 20;
 
 #[derive(Debug)]
@@ -26,13 +26,13 @@ pub(super) struct EventLog {
     file: LogFile,
 }
 
-/// The last number that was told, where it could not be written into the log: no number is given out twice. The
-/// file has its size from the beginning, so that it can be written on a full disk.
+/// A file with the last used event number, for the case that the log could not be written: no number is used twice. The
+/// file has its final size from the beginning, so that it can be overwritten on a full disk.
 #[derive(Debug)]
 pub(super) struct Position(File);
 
 impl EventLog {
-    /// With its position, and the number of the last event of all daemons before.
+    /// Opens the log. The result has its position, and the number of the last event of all earlier daemons.
     pub fn open(path: &Path) -> io::Result<(EventLog, Position, u64)> {
         let position = open_position(&position_of(path))?;
         let last = match last_in(path)?.max(read_position(&position)) {
@@ -45,22 +45,22 @@ impl EventLog {
         Ok((EventLog { file }, position, last))
     }
 
-    /// Writes an event: it is with the kernel when this returns, and outlives this process.
+    /// Writes an event. When this returns, the kernel has it, so it survives this process.
     pub fn append(&mut self, json: &str) -> io::Result<()> {
         self.file.append(&format!("{json}\n"))
     }
 }
 
 impl Position {
-    /// All numbers up to this one count as used.
+    /// Marks all numbers up to this one as used.
     pub fn keep(&self, last: u64) -> io::Result<()> {
         self.0
             .write_all_at(format!("{last:0DIGITS$}\n").as_bytes(), 0)
     }
 }
 
-/// The number before the first one of a new log, the milliseconds since 1970: where a log and its position were removed,
-/// no number comes again, since a daemon tells of fewer than a thousand events in a second.
+/// The number before the first one of a new log: the milliseconds since 1970. So no number is used twice even if a log
+/// and its position were removed, since a daemon publishes fewer than a thousand events in a second.
 fn origin() -> u64 {
     Utc::now().timestamp_millis().try_into().unwrap_or(0)
 }
@@ -94,7 +94,7 @@ fn number(line: &str) -> Option<u64> {
     Some(numbered.seq)
 }
 
-/// The number of the last whole line of the newest file that has one.
+/// The number in the last whole line of the newest file that has one.
 fn last_in(path: &Path) -> io::Result<u64> {
     let files = match files::with_rotated(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -109,21 +109,20 @@ fn last_in(path: &Path) -> io::Result<u64> {
     Ok(0)
 }
 
-/// What is kept of the events behind a position, in order. An event that is missing among them is told as a
-/// [`EventKind::Gap`].
+/// The kept events after a position, in order. Missing events among them are reported as an [`EventKind::Gap`].
 pub struct EventReplay {
     files: VecDeque<File>,
     lines: Option<Lines<BufReader<File>>>,
-    /// The last number that was given out; 0 for all that is kept.
+    /// The last number that was returned; 0 for all kept events.
     at: u64,
     until: u64,
-    /// Read already, and given out behind a gap.
+    /// An event that was read already, and is returned after a gap.
     next: Option<(u64, Value)>,
 }
 
 impl EventReplay {
     pub(super) fn new(path: Option<Arc<Path>>, after: u64, until: u64) -> EventReplay {
-        // What can't be read is missing, and told as a gap.
+        // A file that can't be read is missing, and reported as a gap.
         let files = path.and_then(|path| files::with_rotated(&path).ok());
         EventReplay {
             files: files.unwrap_or_default().into(),
@@ -134,7 +133,7 @@ impl EventReplay {
         }
     }
 
-    /// The next event in the log behind the last one.
+    /// The next event in the log after the last one.
     fn read(&mut self) -> Option<(u64, Value)> {
         loop {
             let Some(lines) = &mut self.lines else {
@@ -165,7 +164,7 @@ impl EventReplay {
     }
 }
 
-/// Events between `after` and `first` can't be had. Its own number is that of the last of them.
+/// The event for missing events between `after` and `first`. Its number is that of the last missing event.
 pub fn gap(after: u64, first: u64) -> Event {
     Event {
         seq: first - 1,

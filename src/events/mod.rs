@@ -1,12 +1,12 @@
-//! What happens, told to everybody who listens, and kept for those who come back.
+//! Events: published to all listeners, and kept for clients that reconnect.
 //!
-//! Each event has a number, its position, which goes on over restarts of the daemon. An event is in the event log
-//! before anybody is told of it and before it is in its slot's own log, so no position means two events, and a listener
-//! that was cut off asks for what came after its last position and gets each event once. To write is one call to the
-//! kernel, which keeps it whatever becomes of this process; nothing waits for the disk itself.
+//! Each event has a number, its position, which continues after a restart of the daemon. An event is in the event log
+//! before any listener gets it and before it is in its slot's own log, so no position means two events, and a listener
+//! that was cut off asks for the events after its last position and gets each event once. A write is one call to the
+//! kernel, which keeps the data even if this process ends; the code does not wait for the disk itself.
 //!
-//! Threads write both, since a disk may not answer at all. Then listeners are told all the same, as soon as the file of the
-//! position says that the numbers are used: a daemon that comes after one that was killed tells of a gap, and gives no
+//! Threads write both logs, since a disk may not answer at all. In that case listeners still get the events, as soon as
+//! the file of the position marks their numbers as used: a daemon that starts after a kill reports a gap, and uses no
 //! number twice.
 
 mod log;
@@ -27,17 +27,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use writing::{EventWriter, UnwrittenEvents};
 
-/// Numbers events, has them written down, and passes them on.
+/// Numbers events, has them written, and passes them to listeners.
 #[derive(Debug, Clone)]
 pub struct Bus {
     ledger: Arc<Mutex<Ledger>>,
     /// The position of the last event that listeners can take.
     told: watch::Sender<u64>,
-    /// What writes the event log, for those who come back; `None` where nothing is kept.
+    /// Writes the event log, for clients that reconnect; `None` if no log is kept.
     writer: Option<EventWriter>,
 }
 
-/// The lock makes number, order and log agree. Nobody holds it while a file is written.
+/// The state of the bus. The lock keeps number, order and log consistent. It is not held while a file is written.
 #[derive(Debug, Default)]
 struct Ledger {
     last: u64,
@@ -45,11 +45,11 @@ struct Ledger {
     visible: u64,
     recent: Recent,
     unwritten: UnwrittenEvents,
-    /// What was told since this process began, counted.
+    /// Counts of the events since this process began.
     tally: Tally,
 }
 
-/// A listener, from the position behind `position` on.
+/// A listener, for events after `position`.
 #[derive(Debug)]
 pub struct Listener {
     pub position: u64,
@@ -57,7 +57,7 @@ pub struct Listener {
 }
 
 impl Default for Bus {
-    /// A bus that keeps nothing.
+    /// A bus without a log.
     fn default() -> Bus {
         Bus {
             ledger: Arc::default(),
@@ -68,7 +68,7 @@ impl Default for Bus {
 }
 
 impl Bus {
-    /// A bus that goes on with the event log at `path`.
+    /// A bus that continues the event log at `path`.
     pub fn open(path: &Path) -> io::Result<Bus> {
         let (writer, last) = EventWriter::open(path)?;
         let ledger = Ledger {
@@ -83,12 +83,12 @@ impl Bus {
         })
     }
 
-    /// Returns its position.
+    /// Publishes an event, and returns its position.
     pub fn publish(&self, slot: Option<&str>, what: EventKind) -> u64 {
         self.publish_to(slot, what, None)
     }
 
-    /// The same, and the event is in this file too.
+    /// Like [`Bus::publish`], and also writes the event to this file.
     pub fn publish_to(
         &self,
         slot: Option<&str>,
@@ -105,36 +105,36 @@ impl Bus {
         seq
     }
 
-    /// Returns when all that was published until now is in the files, or if the disk does not answer.
+    /// Returns when all events published until now are in the files, or if the disk does not answer.
     pub async fn settled(&self) {
         if let Some(writer) = &self.writer {
             writer.settled().await;
         }
     }
 
-    /// Whether all that was published is in the files.
+    /// Tells whether all published events are in the files.
     pub fn is_settled(&self) -> bool {
         self.writer.as_ref().is_none_or(EventWriter::is_settled)
     }
 
-    /// The same at the end of the daemon: it waits for as long as the disk answers.
+    /// Like [`Bus::settled`], at the end of the daemon: waits as long as the disk answers.
     pub async fn close(&self) {
         while !self.is_settled() && self.hanging().is_none() {
             self.settled().await;
         }
     }
 
-    /// What does not answer at present, in words. Listeners are told what has happened meanwhile.
+    /// The disk that does not answer now, as text. Listeners get the events that happened meanwhile.
     pub fn hanging(&self) -> Option<String> {
         self.writer.as_ref()?.hanging(self)
     }
 
-    /// What was told since this process began, counted.
+    /// Counts of the events since this process began.
     pub fn tally(&self) -> Tally {
         self.ledger().tally.clone()
     }
 
-    /// Hears everything behind the position that it has: nothing is between the two.
+    /// A listener that gets every event after its position, without a gap.
     pub fn listen(&self) -> Listener {
         let position = self.ledger().visible;
         Listener {
@@ -143,13 +143,13 @@ impl Bus {
         }
     }
 
-    /// What is kept of the events behind `after`, up to `until`. It reads files: not for a task that must not wait.
+    /// The kept events after `after`, up to `until`. It reads files, so a task that must not block can't use it.
     pub fn replay(&self, after: u64, until: u64) -> EventReplay {
         let path = self.writer.as_ref().map(EventWriter::path);
         EventReplay::new(path, after, until)
     }
 
-    /// Listeners can take the events up to this one.
+    /// Lets listeners take the events up to this one.
     fn show(&self, ledger: &mut Ledger, seq: u64) {
         if seq > ledger.visible {
             ledger.visible = seq;

@@ -1,4 +1,4 @@
-//! The last events, for those who listen: each is kept once, whoever has still to take it.
+//! The last events, shared by all listeners: each is in memory once.
 
 use super::Ledger;
 use crate::core::model::Event;
@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use tokio_util::bytes::Bytes;
 
-/// Events that a listener may be behind; one that is further behind has missed some, and is told so.
+/// The number of events that a listener may be behind; a listener that is further behind has missed some, and gets an
+/// error.
 const MAX_EVENTS: usize = 1024;
-/// The same in bytes, of all of them together.
+/// The maximum bytes of these events together.
 const MAX_BYTES: usize = 4 << 20;
 
-/// An event as listeners get it: made once and shared.
+/// An event in the form that listeners get: made once and shared.
 #[derive(Debug)]
 pub struct SharedEvent {
     pub event: Event,
@@ -33,7 +34,7 @@ impl SharedEvent {
     pub fn new(event: Event) -> SharedEvent {
         let json = serde_json::to_value(&event).unwrap_or_default();
         let json = secrets::mask_json(&json).to_string();
-        // In memory of just its length: a client that does not read keeps it.
+        // The allocation has exactly its length, because a client that does not read keeps it in memory.
         let line = Bytes::from([&before(), json.as_str(), AFTER].concat());
         SharedEvent { event, line }
     }
@@ -49,13 +50,13 @@ impl SharedEvent {
         std::str::from_utf8(json).unwrap_or_default()
     }
 
-    /// About twice the line: the text is there and in the event.
+    /// The memory that it takes: about twice the line, because the text is in the line and in the event.
     pub(super) fn cost(&self) -> usize {
         2 * self.line.len() + size_of::<Event>()
     }
 }
 
-/// The last events, bounded in number and in bytes; the newest is always there.
+/// The last events, bounded in number and in bytes; the newest is always kept.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     kept: VecDeque<Arc<SharedEvent>>,
@@ -72,7 +73,7 @@ impl Recent {
         }
     }
 
-    /// The first event behind this position; `Ok(None)` if there is none yet.
+    /// The first event after this position; `Ok(None)` if there is none yet.
     fn behind(&self, position: u64) -> Result<Option<Arc<SharedEvent>>, Missed> {
         let Some(first) = self.kept.front().map(|told| told.event.seq) else {
             return Ok(None);
@@ -85,11 +86,11 @@ impl Recent {
     }
 }
 
-/// Events that this listener was too slow for.
+/// The number of events that this listener was too slow for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Missed(pub u64);
 
-/// The events behind a position, one after another.
+/// The events after a position, one after another.
 #[derive(Debug)]
 pub struct RecentEvents {
     ledger: Arc<Mutex<Ledger>>,

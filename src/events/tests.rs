@@ -9,7 +9,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-/// Tells it, and returns its position once it is written.
+/// Publishes a message, and returns its position once it is written.
 fn say(bus: &Bus, text: &str) -> u64 {
     let text = text.to_owned();
     let seq = bus.publish(Some("a"), EventKind::Message { text });
@@ -62,7 +62,7 @@ fn nobody_is_told_before_it_is_written() {
         say(&bus, "x");
         let heard = listener.events.take().unwrap().unwrap().event.clone();
         assert_eq!(heard.seq, listener.position + n);
-        // The file has it at this moment, for whoever reads it after a kill.
+        // At this moment the file has it, for a reader after a kill.
         assert_eq!(log::EventLog::open(&path).unwrap().2, heard.seq);
     }
 }
@@ -201,7 +201,7 @@ fn a_line_that_waits_for_its_reader_takes_no_more_memory_than_its_length() {
     assert_eq!(line.capacity(), line.len());
 }
 
-/// Waits as the look at the daemon's health does, which is what notices a disk that hangs.
+/// Waits like the health check, which notices a disk that hangs.
 fn until_shown(bus: &Bus, seq: u64) {
     let begun = Instant::now();
     while told(bus) < seq {
@@ -237,7 +237,7 @@ fn while_the_disk_hangs_listeners_hear_and_no_number_comes_again() {
     assert_eq!(listener.events.take().unwrap().unwrap().event.seq, lost);
     assert!(bus.hanging().unwrap().contains("does not answer"));
 
-    // A daemon that comes now, after a kill of this one, gives none of these numbers again.
+    // A daemon that starts now, after a kill of this one, uses none of these numbers again.
     let next = Bus::open(&path).unwrap();
     let later = say(&next, "later");
     assert!(later > lost, "{later} after {lost}");
@@ -260,7 +260,7 @@ fn what_was_told_while_the_disk_hung_is_written_when_it_answers() {
     assert_eq!(bus.hanging(), None);
     let all = seqs(bus.replay(first, last));
     assert_eq!(all, (first + 1..=last).collect::<Vec<_>>());
-    // Nothing is left of the numbers that were marked as used.
+    // No number is still marked as used.
     let next = Bus::open(&path).unwrap();
     assert_eq!(say(&next, "y"), last + 1);
 }

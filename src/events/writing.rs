@@ -1,4 +1,4 @@
-//! The threads that write events down: one has the event log, another one the logs of the slots.
+//! The threads that write events: one writes the event log, the other the logs of the slots.
 
 use super::log::{EventLog, Position};
 use super::recent::SharedEvent;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of events that may wait for each of the two threads: what 100 busy slots tell in a minute or so.
+/// The maximum bytes of queued events for each of the two threads: about what 100 busy slots publish in a minute.
 const ROOM: usize = 8 << 20;
 
 /// How many numbers are marked as used at once while the disk does not answer.
@@ -19,28 +19,28 @@ const AHEAD: u64 = 10_000;
 
 /// The log of a slot.
 pub trait EventFile: Debug + Send + Sync {
-    /// Writes the event; it may hang.
+    /// Writes the event; it may hang. The result is a message if the state of the file has changed.
     fn write(&self, event: &SharedEvent) -> Option<FileNews>;
 
-    /// An event is left out: too many wait already.
+    /// Counts an event that is left out because too many are queued.
     fn miss(&self);
 }
 
-/// What a person should know of a file.
+/// A message to people about the state of a file.
 #[derive(Debug)]
 pub struct FileNews {
     pub text: String,
-    /// The file is written again, and this is to be in it too.
+    /// Whether the file can be written again; then this message is written to it too.
     pub is_over: bool,
 }
 
-/// The numbers that were given out although the disk does not answer.
+/// The numbers that were used although the disk does not answer.
 #[derive(Debug, Default)]
 pub(super) struct UnwrittenEvents {
-    /// On the disk, all numbers up to this one count as used; 0 while the log says it itself.
+    /// On the disk, all numbers up to this one are marked as used; 0 while the log itself shows them.
     reserved: u64,
     is_reserving: bool,
-    /// Events that did not fit into the queue.
+    /// The number of events that did not fit into the queue.
     missing: u64,
 }
 
@@ -51,23 +51,23 @@ pub(super) struct EventWriter(Arc<EventFiles>);
 struct EventFiles {
     path: Arc<Path>,
     log: Mutex<WatchedLog>,
-    /// Whoever holds this may hang. It is never asked for by one who holds the ledger.
+    /// A thread that holds this lock may hang. Code that holds the ledger never takes it.
     position: Mutex<Position>,
     events: WriteQueue,
     slots: WriteQueue,
-    /// Events that are missing in logs of slots since they hang.
+    /// The number of events that are missing in logs of slots since those hang.
     missing_in_slots: AtomicU64,
 }
 
 #[derive(Debug)]
 struct WatchedLog {
     log: EventLog,
-    /// It could not be written the last time, which was told.
+    /// Whether the last write failed, which was reported.
     failed: bool,
 }
 
 impl EventWriter {
-    /// With the number of the last event of all daemons before.
+    /// Opens the files. The result has the number of the last event of all earlier daemons.
     pub fn open(path: &Path) -> io::Result<(EventWriter, u64)> {
         let (log, position, last) = EventLog::open(path)?;
         let files = EventFiles {
@@ -94,13 +94,14 @@ impl EventWriter {
         self.0.slots.settled().await;
     }
 
-    /// As if the disk of the event log did not answer, for as long as this is held.
+    /// Simulates a disk of the event log that does not answer, as long as this is held.
     #[cfg(test)]
     pub fn hang(&self) -> MutexGuard<'_, impl Debug> {
         locked(&self.0.log)
     }
 
-    /// Has the event written, and shows it to listeners when it is, or when its number counts as used on the disk.
+    /// Queues the event to be written, and shows it to listeners when it is written, or when its number is marked as
+    /// used on the disk.
     pub fn write(
         &self,
         bus: &Bus,
@@ -136,7 +137,7 @@ impl EventWriter {
         }
     }
 
-    /// What does not answer at present, in words.
+    /// The disk that does not answer now, as text.
     pub fn hanging(&self, bus: &Bus) -> Option<String> {
         let mut ledger = bus.ledger();
         let (path, mut missing) = (self.0.path.display(), ledger.unwritten.missing);
@@ -152,7 +153,7 @@ impl EventWriter {
             }
         };
         let lost = match missing {
-            0 => "what happens is kept in memory until it does".to_owned(),
+            0 => "events are kept in memory until it does".to_owned(),
             1 => "1 entry of the log is missing".to_owned(),
             count => format!("{count} entries of the log are missing"),
         };
@@ -172,8 +173,7 @@ impl EventWriter {
         bus.publish_to(slot, EventKind::Warning { text }, file);
     }
 
-    /// Writes an event down. One that can't be written is told all the same: whoever watches must not be kept in the dark by a
-    /// full disk.
+    /// Writes an event. If that fails, listeners still get it: a full disk must not hide events from them.
     fn append(&self, bus: &Bus, event: &SharedEvent) {
         let seq = event.event.seq;
         let news = {
@@ -197,7 +197,8 @@ impl EventWriter {
         }
     }
 
-    /// All that waited is written: from now on the log itself says which numbers are used.
+    /// Ends the marking of numbers after all queued events are written: from now on the log itself shows which numbers
+    /// are used.
     fn recover(&self, bus: &Bus) {
         let is_whole = {
             let unwritten = &bus.ledger().unwritten;
@@ -225,7 +226,7 @@ impl EventWriter {
         }
     }
 
-    /// Has the numbers marked as used that are given out now and next, unless that is under way.
+    /// Marks the present and the next numbers as used, in a separate thread, unless that is in progress.
     fn reserve(&self, bus: &Bus, ledger: &mut Ledger) {
         let unwritten = &mut ledger.unwritten;
         if unwritten.is_reserving || unwritten.reserved >= ledger.last + AHEAD / 2 {
@@ -252,12 +253,12 @@ impl EventWriter {
 }
 
 impl WatchedLog {
-    /// What a person should know of a write, when it changes.
+    /// The message for a write, if the state of the log has changed.
     fn news(&mut self, written: io::Result<()>) -> Option<String> {
         let failed_before = std::mem::replace(&mut self.failed, written.is_err());
         match written {
             Err(error) if !failed_before => Some(format!(
-                "the event log can't be written ({error}): what is told from now on can't be asked for again"
+                "the event log can't be written ({error}): events from now on can't be replayed"
             )),
             Ok(()) if failed_before => Some("the event log is written again".to_owned()),
             _ => None,

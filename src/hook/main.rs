@@ -1,5 +1,5 @@
-//! `missiond hook --socket PATH --slot NAME --lock PATH`: passes Claude Code's hook events to the daemon, and the daemon's answer
-//! back. No async runtime: it runs before every tool call, and answers in milliseconds.
+//! `missiond hook --socket PATH --slot NAME --lock PATH`: passes Claude Code's hook events to the daemon, and the
+//! daemon's answer back. No async runtime: it runs before every tool call, and answers in milliseconds.
 
 use crate::core::claude::hook::{DISPLAY, GATE_PATIENCE, STATUS_LINE};
 use crate::core::model::envelope::{Line, Request};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// All other events are evidence, which must not delay a turn.
+/// The timeout for all events but the gate. They are evidence, which must not delay a turn.
 const EVIDENCE_PATIENCE: Duration = Duration::from_secs(2);
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -28,11 +28,11 @@ struct HookArguments {
     slot: String,
     /// The lock of the daemon that must answer; `None` in a slot that an older missiond has started.
     lock: Option<PathBuf>,
-    /// The input is the data for a status line, which is passed on to the user's own status line.
+    /// Whether the input is the data for a status line, which is passed on to the user's own status line.
     status_line: bool,
 }
 
-/// The whole program; `arguments` are those after the subcommand.
+/// Runs the hook; `arguments` are those after the subcommand.
 pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     let arguments = parse(arguments);
     let mut text = String::new();
@@ -59,14 +59,14 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     let outcome = match (arguments, payload) {
         (Some(arguments), Some(payload)) => pass_on(&arguments, payload, is_gate),
         (None, _) => Err("usage: missiond hook --socket PATH --slot NAME --lock PATH".to_owned()),
-        (_, None) => Err("what came on standard input is not the JSON of a hook".to_owned()),
+        (_, None) => Err("the standard input is not the JSON of a hook".to_owned()),
     };
     match outcome {
         Ok(answer) => print(answer),
         Err(reason) => {
             eprintln!("missiond: {reason}");
-            // Exit 2 blocks a tool call. At other events it would swallow a message or prevent the end of a turn, so there a
-            // failure is only a failure.
+            // Exit 2 blocks a tool call. At other events it would swallow a message or prevent the end of a turn, so
+            // there a failure is only a failure.
             if is_gate {
                 ExitCode::from(BLOCK)
             } else {
@@ -76,7 +76,7 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-/// Sends lines of an answer to the daemon if it runs. The person at the screen does not wait for one that is missing.
+/// Sends lines of an answer to the daemon if it runs. If it does not, the person at the screen does not have to wait.
 fn show(arguments: &HookArguments, payload: Value) -> ExitCode {
     let _ = pass_on_within(arguments, payload, Duration::ZERO);
     ExitCode::SUCCESS
@@ -166,7 +166,7 @@ fn pass_on_within(
 /// Why the daemon's line is not an answer to the hook.
 #[derive(Debug, PartialEq, Eq)]
 enum HookRefusal {
-    /// The daemon is full at the moment.
+    /// The daemon is full now.
     Full(String),
     Final(String),
 }
@@ -179,7 +179,7 @@ fn ask(arguments: &HookArguments, request: &str, deadline: Instant) -> std::io::
     stream.set_read_timeout(Some(left))?;
     stream.set_write_timeout(Some(left))?;
     let written = stream.write_all(format!("{request}\n").as_bytes());
-    // A daemon that refuses a client says so and closes, perhaps before the request was written.
+    // A daemon that refuses a client sends the reason and closes, perhaps before the request was written.
     let mut line = String::new();
     BufReader::new(stream.take(MAX_LINE as u64)).read_line(&mut line)?;
     if line.ends_with('\n') {
@@ -225,7 +225,7 @@ fn check_listener(stream: &UnixStream, lock: &Path) -> std::io::Result<()> {
 
 fn understood(line: &str) -> Result<HookAnswer, HookRefusal> {
     let line: Line = serde_json::from_str(line)
-        .map_err(|error| HookRefusal::Final(format!("the daemon's answer is no JSON: {error}")))?;
+        .map_err(|error| HookRefusal::Final(format!("the daemon's answer is not JSON: {error}")))?;
     match (line.result, line.error.map(RpcError::from)) {
         (Some(result), None) => answer(result).map_err(HookRefusal::Final),
         (_, Some(error)) if error.fault == Fault::Full => Err(HookRefusal::Full(error.message)),
@@ -236,7 +236,7 @@ fn understood(line: &str) -> Result<HookAnswer, HookRefusal> {
     }
 }
 
-/// Either an explicit silence about the call, or an object for Claude Code.
+/// Parses the answer: either an explicit `null`, or an object for Claude Code.
 fn answer(result: Value) -> Result<HookAnswer, String> {
     match result.get("output") {
         Some(Value::Null | Value::Object(_)) => {

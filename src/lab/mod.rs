@@ -1,5 +1,5 @@
-//! Programs that stand in for others: Claude Code with no account ([`rehearsal`]), and the first minute with a stand-in for
-//! Claude Code ([`demo`]). Nothing else needs them but `doctor`, `demo` and the tests.
+//! Programs that replace others: a rehearsal of Claude Code without an account ([`rehearsal`]), and a demo with a
+//! stand-in for Claude Code ([`demo`]). Only `doctor`, `demo` and the tests use them.
 
 pub mod demo;
 pub mod rehearsal;

@@ -28,8 +28,8 @@ impl SessionStart {
 /// The first version with the name `manual`; earlier ones know only `default`.
 const MANUAL_SINCE: Version = Version::new(2, 1, 200);
 
-/// The arguments of the program. The user's own come last; none of them is one of missiond's, since [`super::reserved_flag`]
-/// makes that a configuration error.
+/// The arguments of the program. The user's own come last; none of them is one of missiond's, since
+/// [`super::reserved_flag`] makes that a configuration error.
 pub fn claude_args(
     slot: &SlotConfig,
     session: SessionStart,
@@ -62,8 +62,9 @@ pub fn mode_word(mode: &str, version: Option<Version>) -> String {
 /// The gate: no dialog is up while it runs, and its refusal is final.
 const GATE: &str = "PreToolUse";
 
-/// The other hooks. Here a failing hook must not count as a refusal: it would swallow a message, or prevent the end of a turn.
-/// Each has the first version that is known to accept it: an older version refuses all settings that name an unknown hook.
+/// The other hooks. Here a failing hook must not count as a refusal: it would swallow a message, or prevent the end of
+/// a turn. Each has the first version that is known to accept it: an older version refuses all settings that name an
+/// unknown hook.
 const EVIDENCE: &[(&str, Version)] = &[
     ("SessionStart", ALWAYS),
     ("UserPromptSubmit", ALWAYS),
@@ -79,7 +80,7 @@ const EVIDENCE: &[(&str, Version)] = &[
 
 const ALWAYS: Version = Version::new(0, 0, 0);
 
-/// Whether a version calls this hook.
+/// Tells whether a version calls this hook.
 pub fn calls_hook(version: Version, hook: &str) -> bool {
     let mut known = EVIDENCE.iter().filter(|(_, since)| version >= *since);
     hook == GATE || known.any(|(name, _)| *name == hook)
@@ -87,11 +88,13 @@ pub fn calls_hook(version: Version, hook: &str) -> bool {
 /// The first version with an auto mode to disable.
 const AUTO_MODE_SINCE: Version = Version::new(2, 1, 100);
 
-/// Twice the time after which the hook itself blocks the call: if Claude Code gave up first, only its settings would decide.
+/// Twice the time after which the hook itself blocks the call: if Claude Code gave up first, only its settings would
+/// decide.
 const GATE_SECONDS: u64 = 2 * GATE_PATIENCE.as_secs();
 const EVIDENCE_SECONDS: u64 = 10;
 
-/// The first version whose rules accept a `*` anywhere; earlier ones know only a prefix, and refuse settings with any other rule.
+/// The first version whose rules accept a `*` anywhere; earlier ones know only a prefix, and refuse settings with any
+/// other rule.
 const WILDCARDS_SINCE: Version = Version::new(2, 1, 0);
 
 /// The specifier of a rule on commands; `None` for any other rule.
@@ -114,16 +117,16 @@ fn as_prefix(rule: &str) -> Option<String> {
     }
 }
 
-/// A rule that asks about at least everything that this one restricts, for an older version that can't express it; `None` if that
-/// would be every command.
+/// A rule that asks about at least everything that this one restricts, for an older version that can't express it;
+/// `None` if that would be every command.
 fn asking_about_more(rule: &str) -> Option<String> {
     let before_star = command_of(rule)?.split('*').next()?;
     let (words, _) = before_star.rsplit_once(' ')?;
     Some(format!("Bash({words}:*)"))
 }
 
-/// The rules in the syntax of an older version. An `allow` rule that it can't express is left out. An `ask` or `deny` rule is
-/// replaced by one that asks about more; if that is impossible, there are no `allow` rules on commands.
+/// The rules in the syntax of an older version. An `allow` rule that it can't express is left out. An `ask` or `deny`
+/// rule is replaced by one that asks about more; if that is impossible, there are no `allow` rules on commands.
 fn in_prefixes(rules: &SettingsRules) -> SettingsRules {
     let written = |rules: &[String]| -> Vec<String> {
         rules.iter().filter_map(|rule| as_prefix(rule)).collect()
@@ -163,8 +166,8 @@ fn hook(command: String, seconds: u64) -> Value {
     json!([{ "matcher": "*", "hooks": [{ "type": "command", "command": command, "timeout": seconds }] }])
 }
 
-/// A status line that passes its data to missiond and then to the user's own, `own`, if there is one: a setting from a flag
-/// replaces the user's.
+/// A status line that passes its data to missiond and then to the user's own, `own`, if there is one: a setting from a
+/// flag replaces the user's.
 pub fn with_status_line(mut settings: Value, hook_command: &str, own: Option<Value>) -> Value {
     let figures = format!("{hook_command} --status-line");
     let shown = own.as_ref().and_then(|own| own["command"].as_str());
@@ -182,8 +185,8 @@ pub fn with_status_line(mut settings: Value, hook_command: &str, own: Option<Val
     settings
 }
 
-/// The settings that a slot is started with. `hook_command` is a shell command; any failure of it at the gate, even if it does
-/// not exist, counts as a refusal. An unknown version counts as the newest.
+/// The settings that a slot is started with. `hook_command` is a shell command; any failure of it at the gate, even if
+/// it does not exist, counts as a refusal. An unknown version counts as the newest.
 pub fn settings_json(
     hook_command: &str,
     rules: &SettingsRules,

@@ -8,8 +8,8 @@ use std::path::Path;
 
 /// Variables to remove, by their whole name.
 pub const LEFT_OUT: &[&str] = &[
-    // Set by Claude Code for the commands that it runs: with these a slot would consider itself a part of the session that
-    // started the daemon.
+    // Set by Claude Code for the commands that it runs: with these a slot would consider itself a part of the session
+    // that started the daemon.
     "AI_AGENT",
     "CLAUDECODE",
     "CLAUDE_CODE_CHILD_SESSION",
@@ -62,13 +62,13 @@ pub const LEFT_OUT_PREFIXES: &[&str] = &[
     "ZELLIJ",
 ];
 
-/// Disables the screens for screen readers, which have no input box and no frames and can't be read. They take precedence over
-/// the user's own settings.
+/// Disables the screens for screen readers, which have no input box and no frames and can't be read. They take
+/// precedence over the user's own settings.
 pub const SCREENS_AS_DRAWN: [(&str, &str); 2] =
     [("CLAUDE_AX_SCREEN_READER", "0"), ("INK_SCREEN_READER", "0")];
 
-/// The environment of this process. Variables that are not UTF-8 are left out, since a slot can't get them; so are the settings
-/// of the daemon's allocator.
+/// The environment of this process. Variables that are not UTF-8 are left out, since a slot can't get them; so are the
+/// settings of the daemon's allocator.
 pub fn process_environment() -> Vec<(String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -101,7 +101,7 @@ pub fn environment(
     env.into_iter().collect()
 }
 
-/// Whether a variable belongs to the surroundings of a process, and not to the programs that it starts.
+/// Tells whether a variable belongs to the surroundings of a process, and not to the programs that it starts.
 pub fn is_left_out(name: &str) -> bool {
     LEFT_OUT.contains(&name)
         || LEFT_OUT_PREFIXES

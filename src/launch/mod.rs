@@ -1,5 +1,5 @@
-//! From a slot's configuration to the process to spawn: the program, its arguments and its environment. Only `program`, `places`
-//! and `trust` access the disk.
+//! From a slot's configuration to the process to spawn: the program, its arguments and its environment. Only `program`,
+//! `places` and `trust` access the disk.
 
 mod claude;
 mod environment;

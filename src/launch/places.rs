@@ -1,4 +1,4 @@
-//! Where Claude Code keeps a conversation, and how it calls missiond.
+//! The paths of Claude Code's conversations, and the command by which it calls missiond.
 
 use crate::core::text::quoting::quoted;
 use crate::os::files;
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use uuid::Uuid;
 
-/// The transcript of a conversation: `projects/<cwd>/<id>.jsonl` in Claude Code's own directory, with a dash for every character
-/// of the working directory that is not a letter or a digit.
+/// The transcript of a conversation: `projects/<cwd>/<id>.jsonl` in Claude Code's own directory, with a dash for every
+/// character of the working directory that is not a letter or a digit.
 pub fn transcript_path(env: &[(String, String)], cwd: &Path, session: Uuid) -> Option<PathBuf> {
     let own = own_directory(env)?;
     let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
@@ -56,8 +56,8 @@ pub fn own_directory(env: &[(String, String)]) -> Option<PathBuf> {
     value("CLAUDE_CONFIG_DIR").or_else(|| value("HOME").map(|home| home.join(".claude")))
 }
 
-/// The status line that the user has set, in the files that Claude Code would read; the project's own if its settings apply too.
-/// A file that can't be read sets none.
+/// The status line that the user has set, in the files that Claude Code would read; the project's own if its settings
+/// apply too. A file that can't be read sets none.
 pub fn own_status_line(env: &[(String, String)], project: Option<&Path>) -> Option<Value> {
     let own = own_directory(env).map(|own| own.join("settings.json"));
     let project = project.map(|cwd| cwd.join(".claude"));

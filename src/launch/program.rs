@@ -32,8 +32,8 @@ pub enum ProgramError {
     CwdOutOfReach { cwd: PathBuf, why: String },
 }
 
-/// The program's full path: relative to `cwd` if it has a slash, otherwise the first executable in `path`, which is the slot's
-/// own PATH.
+/// The program's full path: relative to `cwd` if it has a slash, otherwise the first executable in `path`, which is the
+/// slot's own PATH.
 pub fn resolve_program(
     program: &str,
     path: Option<&str>,
@@ -72,7 +72,8 @@ fn executable(file: &Path) -> Result<PathBuf, ProgramError> {
     }
 }
 
-/// A missing directory must prevent the start: the spawn itself would silently use the home directory.
+/// Checks the slot's directory. A missing one must prevent the start: the spawn itself would silently use the home
+/// directory.
 pub fn check_cwd(cwd: &Path) -> Result<(), ProgramError> {
     match fs::metadata(cwd) {
         Ok(found) if !found.is_dir() => Err(ProgramError::CwdIsFile(cwd.into())),
@@ -91,10 +92,10 @@ fn out_of_reach(cwd: &Path, error: &io::Error) -> ProgramError {
     }
 }
 
-/// It takes well under a second; after this time it hangs.
+/// The timeout of a version request, which takes well under a second.
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
 
-/// A version is one short line; further output is ignored.
+/// The maximum bytes of output that are read. A version is one short line; further output is ignored.
 const VERSION_OUTPUT: u64 = 4096;
 
 /// Why a program did not report its version.
@@ -103,12 +104,13 @@ pub enum NoVersion {
     /// It can't be run, or ends with an error: a slot would not start either.
     #[error("{0}")]
     Fails(String),
-    /// It runs, and prints something else or nothing.
+    /// It runs, and prints no version.
     #[error("{0}")]
     Untold(String),
 }
 
-/// Asks a program (with its first arguments, as in `node cli.js`) for its version, in the environment in which it will run.
+/// Asks a program (with its first arguments, as in `node cli.js`) for its version, in the environment in which it will
+/// run.
 pub async fn installed_version(
     program: &Path,
     args: &[String],
@@ -177,7 +179,7 @@ async fn first_output(mut command: Command) -> io::Result<VersionAnswer> {
     })
 }
 
-/// The beginning of the output. The pipe is then closed, so that the program does not wait for a reader.
+/// Reads the beginning of the output. The pipe is then closed, so that the program does not wait for a reader.
 async fn beginning(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<String> {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {

@@ -34,7 +34,7 @@ pub fn how_to(command: &[String]) -> String {
 
 const FILE: &str = "rehearsed.json";
 
-/// The most programs that are kept: years of updates. The oldest are dropped.
+/// The maximum of programs that are kept: years of updates. The oldest are dropped.
 const MAX_REMEMBERED: usize = 64;
 
 /// The content of the file.
@@ -53,7 +53,7 @@ pub struct Remembered {
     #[serde(flatten)]
     pub program: RehearsedProgram,
     pub at: String,
-    /// Every scene passed that a key depends on.
+    /// Whether every scene passed that a key depends on.
     pub holds: bool,
     /// The scenes that failed.
     #[serde(default)]
@@ -67,7 +67,7 @@ pub struct Remembered {
 pub struct RehearsedProgram {
     pub version: String,
     pub path: PathBuf,
-    /// Its first arguments: of `node cli.js` the second word is rehearsed.
+    /// Its first arguments: for `node cli.js` the script is what is rehearsed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
     /// The last modification of any of the command's files.
@@ -97,7 +97,7 @@ impl RehearsedProgram {
 /// What is known about a program's screens.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Acquaintance {
-    /// Its version is one that missiond was rehearsed with.
+    /// missiond was rehearsed with its version.
     Driven,
     Rehearsed(Remembered),
     /// A rehearsal failed.
@@ -106,7 +106,7 @@ pub enum Acquaintance {
 }
 
 impl Acquaintance {
-    /// Whether the screen alone may be a reason to allow something.
+    /// Tells whether the screen alone may be a reason to allow something.
     pub fn is_known(&self) -> bool {
         matches!(self, Acquaintance::Driven | Acquaintance::Rehearsed(_))
     }
@@ -126,8 +126,8 @@ pub fn acquaintance(state: &Path, version: Version, command: &[String]) -> Acqua
     }
 }
 
-/// Adds a rehearsal to the file: whether every scene passed that a key depends on, and the failed scenes. A file that can't be
-/// parsed is not overwritten.
+/// Adds a rehearsal to the file: whether every scene passed that a key depends on, and the failed scenes. A file that
+/// can't be parsed is not overwritten.
 pub fn remember(
     state: &Path,
     program: RehearsedProgram,
@@ -189,7 +189,7 @@ mod tests {
         [path.display().to_string()]
     }
 
-    /// As if it had been replaced a minute from now.
+    /// Simulates a replacement a minute from now.
     fn replace(path: &str) {
         let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
         let file = fs::File::options().write(true).open(path).expect("a file");

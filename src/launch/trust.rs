@@ -1,5 +1,5 @@
-//! Whether Claude Code trusts a folder, according to its own file, which is only read: a folder becomes trusted by the answer to
-//! Claude Code's own question.
+//! Whether Claude Code trusts a folder, according to its own file, which is only read: a folder becomes trusted by the
+//! answer to Claude Code's own question.
 
 use crate::os::files;
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub fn trust_file(environment: &[(String, String)]) -> Option<PathBuf> {
     Some(home.join(".claude.json"))
 }
 
-/// Whether Claude Code would ask about this folder before it works there. If its file can't be read, it would.
+/// Tells whether Claude Code would ask about this folder before it works there. If its file can't be read, it would.
 pub fn would_ask(environment: &[(String, String)], folder: &Path) -> bool {
     let text = trust_file(environment).and_then(|file| files::read(&file).ok());
     let settings: Option<Value> = text.and_then(|text| serde_json::from_slice(&text).ok());
@@ -24,7 +24,7 @@ pub fn would_ask(environment: &[(String, String)], folder: &Path) -> bool {
     !settings.is_some_and(|settings| is_trusted(&settings, &folder))
 }
 
-/// A folder is trusted if a parent is.
+/// Tells whether a folder is trusted, which it also is if a parent is.
 fn is_trusted(settings: &Value, folder: &Path) -> bool {
     let projects = &settings["projects"];
     folder.ancestors().any(|above| {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 pub type Told = CallToolResult;
 
-/// The longest result in bytes, about 6,000 tokens: the model that reads it has other things to read too.
+/// The maximum bytes of a result, about 6,000 tokens: the model that reads it has other things to read too.
 pub const MAX_RESULT: usize = 24_000;
 
 /// Text, with its middle omitted if it is too long.

@@ -1,5 +1,6 @@
-//! The daemon as tools of an MCP client, such as a Claude Code that leads others: `missiond mcp` on standard input and output. It
-//! is a client of the control socket like any other, with the same permissions: started inside a slot, it may only do what
+//! The daemon as tools of an MCP client, such as a Claude Code that leads others: `missiond mcp` on standard input and
+//! output. It is a client of the control socket like any other, with the same permissions: started inside a slot, it
+//! may only do what
 //! `[mcp]` in the policy of that slot's role grants.
 
 mod answer;
@@ -24,15 +25,15 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt, tool_handler};
 use tokio_util::sync::CancellationToken;
 
-/// How much of an unknown tool's name is repeated.
+/// The maximum bytes of an unknown tool's name that are repeated.
 const MAX_NAME: usize = 64;
 
 /// The options for the client.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct McpOptions {
-    /// Only tools that change nothing.
+    /// Offer only tools that change nothing.
     pub read_only: bool,
-    /// Also the tool that answers a slot's question to a person.
+    /// Also offer the tool that answers a slot's question to a person.
     pub allow_confirm: bool,
 }
 
@@ -84,7 +85,7 @@ impl McpServer {
         W: tokio::io::AsyncWrite + Send + Unpin + 'static,
     {
         let served = ServiceExt::serve(self, (input, output)).await;
-        served.map_err(|error| format!("the client did not introduce itself: {error}"))
+        served.map_err(|error| format!("the handshake with the client failed: {error}"))
     }
 
     fn no_such_tool(&self, name: &str) -> ErrorData {

@@ -16,14 +16,14 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct AnswerParams {
     /// The slot that asks.
     slot: String,
-    /// `yes`, `no`, or the label of one of the options; several labels separated by commas if several can be chosen. Any other
-    /// word is refused, and so is `yes` at a question that has no such label.
+    /// `yes`, `no`, or the label of one of the options; several labels separated by commas if several can be chosen.
+    /// Any other word is refused, and so is `yes` at a question that has no such label.
     #[serde(default)]
     answer: Option<String>,
     /// Instead of `answer`: your own text, if the question has a field for it.
     #[serde(default)]
     text: Option<String>,
-    /// The id of the dialog that was seen, from `pending`: if another one is up by now, no key is pressed.
+    /// The id of the dialog that was seen, from `pending`. If another dialog is up now, no key is pressed.
     dialog: String,
     /// With `no`: the reason for the slot.
     #[serde(default)]
@@ -62,7 +62,7 @@ impl McpServer {
         cancelled: CancellationToken,
     ) -> Told {
         if params.answer.as_deref().is_some_and(is_always) {
-            let text = "`always` changes a policy, which only a person does";
+            let text = "`always` changes a policy, which only a person may do";
             return answer::fault(&RpcError::new(Fault::Refused, text).next("answer `yes`"));
         }
         let request = ConfirmParams {

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 
-/// The most tokens of one result: the daemon shortens longer output and keeps its head and tail.
+/// The maximum tokens of one result: the daemon shortens longer output and keeps its head and tail.
 const MAX_TOKENS: usize = 10_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -58,9 +58,9 @@ pub(super) struct ListPty {}
 
 #[tool_router(router = sessions_router, vis = "pub(super)")]
 impl McpServer {
-    /// Runs a command in its own terminal, waits a moment, and returns its output. If it still runs, `write_stdin` with its
-    /// session_id types into it and returns the new output; `screen` shows a full-screen program. The session ends with this
-    /// client.
+    /// Runs a command in its own terminal, waits a moment, and returns its output. If it still runs, `write_stdin` with
+    /// its session_id types into it and returns the new output; `screen` shows a full-screen program. The session ends
+    /// with this client.
     #[tool(annotations(
         title = "Run a command",
         read_only_hint = false,
@@ -154,19 +154,19 @@ impl McpServer {
     }
 }
 
-/// Sessions belong to this client, and end with it.
+/// The owner of this client's sessions, which end with the client.
 fn owner() -> String {
     format!("orchestrator:mcp-{}", std::process::id())
 }
 
-/// The client has started this process, in its own directory.
+/// The working directory; a relative one is below the directory of this process, which is the client's.
 fn directory(named: Option<PathBuf>) -> Result<PathBuf, RpcError> {
     match (std::env::current_dir(), named) {
         (Ok(own), Some(named)) => Ok(own.join(named)),
         (Ok(own), None) => Ok(own),
         (Err(_), Some(named)) if named.is_absolute() => Ok(named),
         (Err(error), _) => {
-            let text = format!("the directory of this server can't be told: {error}");
+            let text = format!("the directory of this server is unknown: {error}");
             Err(RpcError::new(Fault::Usage, text).next("name one: `cwd`"))
         }
     }

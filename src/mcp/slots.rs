@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// How long a tool waits by default: most answers come sooner, and most clients wait that long.
+/// The default timeout of a tool: most answers come sooner, and most clients wait that long.
 pub(super) const PATIENCE_MS: u64 = 300_000;
 /// The default number of conversation entries, and how much of each is shown.
 const TURNS: usize = 10;
@@ -100,8 +100,8 @@ impl McpServer {
         .await
     }
 
-    /// Sends a message to a slot, as a person would, and returns the answer. A busy slot gets it when it is idle. For a slot at a
-    /// dialog, or for any slot of a role, use `submit` instead.
+    /// Sends a message to a slot, as a person would, and returns the answer. A busy slot gets it when it is idle. For a
+    /// slot at a dialog, or for any slot of a role, use `submit` instead.
     #[tool(annotations(
         title = "Send a message",
         read_only_hint = false,
@@ -253,7 +253,8 @@ impl McpServer {
 }
 
 impl NamedSlots {
-    /// On the socket none means all; a model that names none has made a mistake.
+    /// The named slots, at least one. On the socket an empty list means all; a model that names none has made a
+    /// mistake.
     fn select(self) -> Result<Select, RpcError> {
         if self.slots.is_empty() {
             return Err(RpcError::new(Fault::Usage, "no slot is named").next("`status` shows them"));

@@ -28,7 +28,7 @@ pub(super) struct NewTaskParams {
     /// How often it may be tried again when its slot ends during the task; default 0.
     #[serde(default)]
     retries: u32,
-    /// Your own name for it: a task with the same name is submitted only once.
+    /// Your own id for it: a task with the same id is submitted only once.
     #[serde(default)]
     id: Option<String>,
     /// It fails, and its turn is interrupted, this many milliseconds after a slot gets it; default: no limit.
@@ -52,14 +52,15 @@ pub(super) struct TaskOf {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskList {
-    /// Also ended tasks.
+    /// Also show ended tasks.
     #[serde(default)]
     all: bool,
 }
 
 #[tool_router(router = tasks_router, vis = "pub(super)")]
 impl McpServer {
-    /// Submits a prompt to the queue for a slot or a @role, and returns its id at once. `task` with the id returns the answer.
+    /// Submits a prompt to the queue for a slot or a @role, and returns its id at once. `task` with the id returns the
+    /// answer.
     #[tool(annotations(
         title = "Submit a task",
         read_only_hint = false,
@@ -82,8 +83,8 @@ impl McpServer {
             .await
     }
 
-    /// Shows a task: its state (queued, running, needs_person, done, failed, cancelled), its slot, and its answer or why it
-    /// failed.
+    /// Shows a task: its state (queued, running, needs_person, done, failed, cancelled), its slot, and its answer or
+    /// why it failed.
     #[tool(annotations(title = "A task and its answer", read_only_hint = true))]
     async fn task(
         &self,

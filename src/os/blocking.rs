@@ -1,5 +1,5 @@
-//! Blocking work outside the runtime's threads. If the system can't create a thread, that is an error; tokio's own pool would
-//! panic.
+//! Blocking work outside the runtime's threads. If the system can't create a thread, that is an error; tokio's own pool
+//! would panic.
 
 use crate::os::headroom;
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ const THREAD: u64 = 4 << 20;
 /// How many jobs share the processors and the disk at the same time. More would only wait for each other.
 const PLACES: usize = 32;
 
-/// A job that takes longer than this waits for something that does not answer. It keeps its thread and gives its place to others,
-/// so that one hung file system does not stop the work on all others.
+/// A job that takes longer than this waits for something that does not answer. It keeps its thread and gives its place
+/// to others, so that one hung file system does not stop the work on all others.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// All threads for such work, including those that hang.
@@ -25,12 +25,12 @@ const MAX_THREADS: usize = 512;
 
 static AT_WORK: LazyLock<Pieces> = LazyLock::new(Pieces::default);
 
-/// Runs the work in a new thread. The thread ends with the work, also if nobody waits for the result any more.
+/// Runs the work in a new thread. The thread ends with the work, also if the caller no longer waits for the result.
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
     run_among(&AT_WORK, work).await
 }
 
-/// The same, and an error if it takes longer than `limit`. What hangs keeps its thread.
+/// Like [`run`], with an error if it takes longer than `limit`. Work that hangs keeps its thread.
 pub async fn run_within<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,
@@ -78,7 +78,7 @@ impl Default for Pieces {
 }
 
 impl Pieces {
-    /// Runs a job in a new thread. Not generic: its code would be repeated for each kind of job.
+    /// Runs a job in a new thread. Not generic, because its code would be repeated for each kind of job.
     async fn start(&'static self, job: Box<dyn FnOnce() + Send>) -> io::Result<()> {
         let piece = self.begin().await?;
         headroom::check(THREAD).map_err(no_thread)?;
@@ -157,8 +157,8 @@ fn no_thread(why: impl std::fmt::Display) -> io::Error {
     io::Error::other(format!("the daemon gets no thread: {why}"))
 }
 
-/// Runs the jobs of one owner, one at a time. A job that hangs takes one thread; nobody waits for it, nor for the jobs after it,
-/// for longer than the limit.
+/// Runs the jobs of one owner, one at a time. A job that hangs takes one thread; callers wait for it, and for the jobs
+/// after it, no longer than the limit.
 #[derive(Debug, Clone)]
 pub struct Worker {
     limit: Duration,
@@ -206,7 +206,7 @@ impl Worker {
         }
     }
 
-    /// Whether a job is overdue.
+    /// Tells whether a job is overdue.
     fn hangs(&self) -> bool {
         let began = *self.began.lock().unwrap_or_else(PoisonError::into_inner);
         began.is_some_and(|began| began.elapsed() >= self.limit)

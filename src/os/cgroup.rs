@@ -1,8 +1,8 @@
-//! A control group for each slot, if the daemon's own group is delegated to it: the kernel then knows which processes belong to
-//! the slot, whatever happens to parents and environments, and can end all of them at once.
+//! A control group for each slot, if the daemon's own group is delegated to it: the kernel then knows which processes
+//! belong to the slot, whatever happens to parents and environments, and can end all of them at once.
 //!
-//! The groups are `missiond-ID/SLOT` below the daemon's group; ID identifies the daemon's socket. A shim enters the group before
-//! it starts its program, and removes the group at its end.
+//! The groups are `missiond-ID/SLOT` below the daemon's group; ID identifies the daemon's socket. A shim enters the
+//! group before it starts its program, and removes the group at its end.
 
 use crate::core::text::hex;
 use sha2::{Digest, Sha256};
@@ -46,7 +46,8 @@ pub fn leave(group: &Path) {
     }
 }
 
-/// The kernel does not remove a group with processes in it, nor a daemon's group with slots in it.
+/// Removes the group if it is empty. The kernel does not remove a group with processes in it, nor a daemon's group with
+/// slots in it.
 pub fn remove(group: &Path) {
     let _ = fs::remove_dir(group);
     let _ = group.parent().map(fs::remove_dir);

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// Far more than two paths and a number need.
 const MAX_BYTES: u64 = 16 * 1024;
 
-/// A daemon, as its lock file names it. The text remains when a daemon is killed: only the lock itself proves that it lives, and
-/// only its answer proves its identity.
+/// A daemon, as its lock file names it. The text remains when a daemon is killed: only the lock itself proves that it
+/// is alive, and only its answer proves its identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     pub pid: u32,
@@ -51,8 +51,8 @@ impl Holder {
     }
 }
 
-/// The process that has locked this file, according to the kernel. Any process of the user can write the text of the file, also
-/// one in a slot.
+/// The process that has locked this file, according to the kernel. The text of the file proves nothing: any process of
+/// the user can write it, also one in a slot.
 fn owner(lock: &Path) -> Option<u32> {
     let found = std::fs::metadata(lock).ok()?;
     let (major, minor) = (
@@ -70,12 +70,12 @@ fn owner(lock: &Path) -> Option<u32> {
     })
 }
 
-/// Whether this process holds this lock.
+/// Tells whether this process holds this lock.
 pub fn is_held_by(lock: &Path, pid: u32) -> bool {
     owner(lock) == Some(pid)
 }
 
-/// Whether this process holds the lock of a daemon.
+/// Tells whether this process holds the lock of a daemon.
 pub fn is_daemon(env: &Env, pid: u32) -> bool {
     let locks = env.all_locks();
     locks.iter().any(|lock| owner(lock) == Some(pid))
@@ -89,8 +89,8 @@ pub fn displaced_daemon(env: &Env, socket: &Path, listener: u32) -> Option<u32> 
         .find_map(|lock| other_owner(&lock, listener))
 }
 
-/// The daemon that holds this lock, if another process listens at its socket. The service manager may have opened the socket for
-/// the daemon that it started.
+/// The daemon that holds this lock, if another process listens at its socket. The service manager may have opened the
+/// socket for the daemon that it started.
 pub fn other_owner(lock: &Path, listener: u32) -> Option<u32> {
     let parent = |pid: u32| Stat::of(pid)?.field(Stat::PARENT)?.parse::<u32>().ok();
     owner(lock).filter(|owner| *owner != listener && parent(*owner) != Some(listener))

@@ -16,7 +16,7 @@ impl DirectoryWatch {
         DirectoryWatch::new([(directory, rewritten)])
     }
 
-    /// Watches for directories and files that are removed or moved away: with `true` also the content of a directory.
+    /// Watches for directories and files that are removed or moved away; with `true` also the content of a directory.
     pub fn for_losses<'a>(
         directories: impl IntoIterator<Item = (&'a Path, bool)>,
     ) -> io::Result<DirectoryWatch> {
@@ -39,7 +39,7 @@ impl DirectoryWatch {
         )?))
     }
 
-    /// Returns when something has changed since the last call. It does not say what: the caller looks again.
+    /// Returns when something has changed since the last call. It does not say what: the caller checks again.
     pub async fn changed(&self) {
         // Room for some dozens of notifications; more are read in the next round.
         let mut notices = [0; 4096];

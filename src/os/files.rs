@@ -15,8 +15,8 @@ pub fn append(path: &Path) -> io::Result<File> {
     options.open(path).map_err(unfollowed).and_then(regular)
 }
 
-/// Opens a file for reading. Something else at its path, such as a FIFO or a directory, is an error at once: to open a
-/// FIFO in the usual way blocks until somebody writes to it.
+/// Opens a file for reading. Anything else at its path, such as a FIFO or a directory, is an error at once: to open a
+/// FIFO in the usual way blocks until another process writes to it.
 pub fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -45,7 +45,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// The kernel's error about a symlink, as a sentence that says what to do.
+/// Turns the kernel's error about a symlink into a sentence with the next step.
 pub fn unfollowed(error: io::Error) -> io::Error {
     let looped = rustix::io::Errno::LOOP.raw_os_error();
     match error.raw_os_error() {
@@ -56,14 +56,14 @@ pub fn unfollowed(error: io::Error) -> io::Error {
     }
 }
 
-/// Writes a whole file of the daemon's own in one step, as [`replace`] does, but not through a link at its directory.
+/// Writes a whole file of the daemon in one step, as [`replace`] does, but refuses a directory that is a link.
 pub fn save(path: &Path, text: &str) -> io::Result<()> {
     check_directory(path)?;
     replace(path, text)
 }
 
-/// Refuses a directory that is a symbolic link: somebody has put it in the place of one that the daemon checked, and it
-/// may lead to where others can write.
+/// Refuses a directory that is a symbolic link: another process has put it in place of the directory that the daemon
+/// checked, and it may lead to a directory that others can write.
 fn check_directory(of: &Path) -> io::Result<()> {
     let directory = of.parent().unwrap_or(Path::new(""));
     match directory.symlink_metadata() {
@@ -75,8 +75,8 @@ fn check_directory(of: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a whole file atomically: readers see the old or the new one. A new file is 0600; an existing one keeps its mode, and
-/// stays in its place if it is reached through a symlink.
+/// Writes a whole file atomically: readers see the old or the new one. A new file is 0600; an existing one keeps its
+/// mode, and stays in its place if it is reached through a symlink.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let beside = target.with_extension("new");
@@ -107,8 +107,8 @@ pub fn bounded(opened: File, mebibytes: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Whether the disk has space again after it was full. A few bytes are always free, and a log that used them would fail with the
-/// next line.
+/// Tells whether the disk has space again after it was full. A few bytes are always free, and a log that used them
+/// would fail with the next line.
 pub fn has_room(file: &File) -> bool {
     const ROOM: u64 = 64 << 10;
     // If that is unknown, try to write.
@@ -124,8 +124,8 @@ pub fn rotated(path: &Path, n: usize) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Makes `.1` free for the file at `path`: the rotated files move on by one, and the oldest is dropped, so that there are never
-/// more than `keep`, including the file itself.
+/// Makes the name `.1` free for the file at `path`: the number of each rotated file is increased by one, and the oldest
+/// is dropped, so that there are never more than `keep`, including the file itself.
 pub fn make_room(path: &Path, keep: usize) -> io::Result<()> {
     let exists = |n: &usize| rotated(path, *n).symlink_metadata().is_ok();
     // Those without a gap before them; a rotation that failed half way leaves a gap.
@@ -133,7 +133,7 @@ pub fn make_room(path: &Path, keep: usize) -> io::Result<()> {
     for n in (1..=taken).rev() {
         std::fs::rename(rotated(path, n), rotated(path, n + 1))?;
     }
-    // There may be more from a time when more were kept.
+    // There may be more files from a time when more were kept.
     let mut beyond = keep.max(1)..;
     while beyond
         .next()
@@ -182,7 +182,7 @@ pub fn identity(file: &File) -> io::Result<(u64, u64)> {
     file.metadata().map(|metadata| inode(&metadata))
 }
 
-/// The same of a file that is not open.
+/// Like [`identity`], for a file that is not open.
 pub fn inode(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
@@ -228,8 +228,8 @@ fn last_line_end(file: &mut File, before: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// The lines of a file from the last to the first, in bounded memory. A line of more than `longest` bytes is skipped, bytes that
-/// are not UTF-8 are replaced, and an error ends the lines.
+/// The lines of a file from the last to the first, in bounded memory. A line of more than `longest` bytes is skipped,
+/// bytes that are not UTF-8 are replaced, and an error ends the lines.
 pub struct LinesFromEnd {
     file: File,
     longest: u64,
@@ -297,7 +297,8 @@ pub fn lines(mut from: impl BufRead, longest: u64) -> impl Iterator<Item = Strin
     std::iter::from_fn(next)
 }
 
-/// Whether two paths lead to the same file now, with or without links. A removed file is identified by its directory and name.
+/// Tells whether two paths lead to the same file now, with or without links. A removed file is identified by its
+/// directory and name.
 pub fn same_file(a: &Path, b: &Path) -> bool {
     a == b || real_path(a) == real_path(b)
 }

@@ -1,5 +1,5 @@
-//! Whether there are memory and file descriptors for one more program. A process that runs out of memory in the middle of its
-//! work ends, and the daemon has other slots to supervise, so it checks first.
+//! Whether there are memory and file descriptors for one more program. A process that runs out of memory in the middle
+//! of its work ends, and the daemon has other slots to supervise, so it checks first.
 
 use rustix::process::{Resource, getrlimit};
 use std::path::Path;
@@ -11,14 +11,14 @@ const APART: u64 = 16 << 20;
 const SCROLLBACK: u64 = 1000;
 const CELL: u64 = 24;
 
-/// The most memory that a program may need in the daemon, with a terminal of this size and this much kept output. A growing
-/// buffer is copied into one of twice the size.
+/// The maximum memory that a program may need in the daemon, with a terminal of this size and this much kept output. A
+/// growing buffer is copied into one of twice the size.
 pub fn need(cols: u16, rows: u16, buffer: u64) -> u64 {
     let lines = SCROLLBACK + 2 * u64::from(rows);
     APART + lines * u64::from(cols) * CELL + buffer.saturating_mul(2)
 }
 
-/// Less is available than is needed.
+/// A lack of memory or file descriptors.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Shortage {
@@ -29,7 +29,7 @@ pub struct Shortage {
 /// File descriptors that the daemon opens for one more program, and some that it needs for a moment.
 const FILES: usize = 8;
 
-/// Whether there are file descriptors for one more program, in addition to the reserve for control.
+/// Checks whether there are file descriptors for one more program, in addition to the reserve for control.
 pub fn check_files() -> Result<(), Shortage> {
     let opened: std::io::Result<Vec<std::fs::File>> = (0..FILES)
         .map(|_| std::fs::File::open("/dev/null"))
@@ -40,8 +40,8 @@ pub fn check_files() -> Result<(), Shortage> {
     })
 }
 
-/// Whether file descriptors run out. The reserve for control counts as available: fewer than that and some for clients is the
-/// end.
+/// Checks whether file descriptors run out. The reserve for control counts as available: if fewer are left than the
+/// reserve and some for clients, they run out.
 pub fn check_files_left() -> Result<(), Shortage> {
     const FEW: u64 = 12;
     let open = std::fs::read_dir("/proc/self/fd").map(|open| open.count() as u64);
@@ -70,7 +70,8 @@ struct Bound {
     next: &'static str,
 }
 
-/// An unreadable bound does not count: then the system itself decides.
+/// Checks that this much memory is left below each bound. A bound that can't be read is ignored: then the system itself
+/// decides.
 pub fn check(needed: u64) -> Result<(), Shortage> {
     let bounds = [address_space(), data(), group(), machine(), promised()];
     judge(needed, bounds.into_iter().flatten())
@@ -104,7 +105,7 @@ fn data() -> Option<Bound> {
     })
 }
 
-/// How far this process is below one of its limits.
+/// The distance of this process to one of its limits.
 fn below(limit: Resource, used: &str) -> Option<u64> {
     let limit = getrlimit(limit).current?;
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -149,7 +150,7 @@ fn group() -> Option<Bound> {
     })
 }
 
-/// The page cache can be freed when memory is needed.
+/// The memory left in a control group. The page cache counts as free, because it can be freed when memory is needed.
 fn left_in_group(group: &Path) -> Option<u64> {
     let read = |name: &str| std::fs::read_to_string(group.join(name)).ok();
     let limit: u64 = read("memory.max")?.trim().parse().ok()?;
@@ -166,7 +167,8 @@ fn field(text: &str, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Why a process or a thread was not created: the kernel says "try again" if the user or the container has reached its limit.
+/// Why a process or a thread was not created: the kernel says "try again" if the user or the container has reached its
+/// limit.
 pub fn why_not_made(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::WouldBlock => {
@@ -179,7 +181,7 @@ pub fn why_not_made(error: &std::io::Error) -> String {
 /// A disk with less room than this is full: an entry of the audit and some output of a slot need as much.
 const LEAST_ROOM: u64 = 64 << 10;
 
-/// A directory that is not there is a trouble of its own.
+/// Tells whether a disk is full. A missing directory is a different problem, and not full.
 pub fn is_disk_full(directory: &std::path::Path) -> bool {
     rustix::fs::statvfs(directory).is_ok_and(|disk| {
         let no_files = disk.f_files > 0 && disk.f_favail == 0;

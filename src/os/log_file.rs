@@ -1,4 +1,5 @@
-//! A log that grows by whole lines and is rotated by size: `a.log` becomes `a.log.1`, that becomes `a.log.2`, and so on.
+//! A log that grows by whole lines and is rotated by size: `a.log` becomes `a.log.1`, that becomes `a.log.2`, and so
+//! on.
 
 use crate::os::files;
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,7 @@ pub struct LogFile {
     /// `None` if it could not be opened.
     open: Option<OpenLog>,
     cap: Cap,
-    /// The last write failed.
+    /// Whether the last write failed.
     failed: bool,
 }
 
@@ -32,7 +33,7 @@ struct OpenLog {
 }
 
 impl LogFile {
-    /// The first line opens it: if that fails, a later line tries again.
+    /// The first line opens the file: if that fails, a later line tries again.
     pub fn new(path: &Path, cap: Cap) -> LogFile {
         LogFile {
             path: path.to_owned(),
@@ -42,7 +43,7 @@ impl LogFile {
         }
     }
 
-    /// Applies from the next line on.
+    /// Sets the cap, which applies from the next line on.
     pub fn set_cap(&mut self, cap: Cap) {
         self.cap = cap;
     }
@@ -64,7 +65,7 @@ impl LogFile {
         written
     }
 
-    /// The file may have been removed: lines must go to the file at its path.
+    /// The open file. It is opened again if it was removed, because lines must go to the file at its path.
     fn opened(&mut self) -> io::Result<OpenLog> {
         let there = self.path.symlink_metadata();
         let is_there = |open: &OpenLog| match &there {
@@ -77,8 +78,8 @@ impl LogFile {
         }
     }
 
-    /// Renames, then creates: a reader that follows the log knows by the new file that the old one is complete. If that fails,
-    /// the old file continues, since a log that is too long is better than none.
+    /// Renames, then creates: a reader that follows the log knows by the new file that the old one is complete. If that
+    /// fails, the old file continues, since a log that is too long is better than none.
     fn rotate(&self, open: &mut OpenLog) {
         let old = files::rotated(&self.path, 1);
         let moved = files::make_room(&self.path, self.cap.files)
@@ -94,7 +95,7 @@ impl LogFile {
 }
 
 impl OpenLog {
-    /// Without a last line that a crash left incomplete.
+    /// Opens the file, without a last line that a crash left incomplete.
     fn at(path: &Path) -> io::Result<OpenLog> {
         let mut file = files::append(path)?;
         files::drop_torn_line(&mut file)?;

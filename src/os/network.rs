@@ -1,5 +1,5 @@
-//! A program's network traffic, if the kernel counts it. It counts per network namespace and not per process, so only a program
-//! in its own namespace has its own figures.
+//! A program's network traffic, if the kernel counts it. It counts per network namespace and not per process, so only a
+//! program in its own namespace has its own figures.
 
 use crate::core::model::Traffic;
 
@@ -18,7 +18,8 @@ pub fn traffic_of(pid: u32) -> Option<Traffic> {
     Some(in_table(&table))
 }
 
-/// `eth0: RECEIVED_BYTES and seven more, SENT_BYTES and seven more`, below two lines of headings.
+/// Sums the kernel's table: `eth0: RECEIVED_BYTES and seven more, SENT_BYTES and seven more`, below two lines of
+/// headings.
 fn in_table(table: &str) -> Traffic {
     let mut sum = Traffic::default();
     for line in table.lines() {

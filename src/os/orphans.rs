@@ -1,9 +1,10 @@
 //! The orphans of a killed shim: processes that belong to a slot, without any ancestor of the slot.
 //!
-//! While a shim lives, it adopts the orphans of its slot. If it is killed, the kernel gives them to the nearest subreaper above
-//! the shim: the daemon that started it or, if that daemon has ended, the shim's new parent, or init. So a process below such a
-//! reaper may belong to the slot if it is younger than the killed shim, and if nothing shows another origin. Nothing that a
-//! process of the slot can do by itself (wait, fork, begin a session, clear its environment) changes this.
+//! While a shim lives, it adopts the orphans of its slot. If it is killed, the kernel gives them to the nearest
+//! subreaper above the shim: the daemon that started it or, if that daemon has ended, the shim's new parent, or init.
+//! So a process below such a reaper may belong to the slot if it is younger than the killed shim, and if nothing shows
+//! another origin. Nothing that a process of the slot can do by itself (wait, fork, begin a session, clear its
+//! environment) changes this.
 
 use super::peer::{Proc, ProcessTable, StatOfPeer};
 use crate::os::process_stat::pids;
@@ -18,7 +19,7 @@ const UNKNOWN: i32 = 0;
 
 const INIT: i32 = 1;
 
-/// How often all processes are listed until none of them ends meanwhile.
+/// How often all processes are listed again, if one of them ends meanwhile.
 const LISTINGS: usize = 50;
 
 /// A shim whose tree may not have ended completely.
@@ -40,7 +41,7 @@ impl KnownShim {
         stat.is_some_and(|stat| stat.started == self.started && !stat.has_ended)
     }
 
-    /// Whether `child`, whose parent is `reaper`, may be an orphan of this shim's slot.
+    /// Tells whether `child`, whose parent is `reaper`, may be an orphan of this shim's slot.
     fn may_have_left(
         &self,
         child: (i32, StatOfPeer),
@@ -58,8 +59,8 @@ impl KnownShim {
             && !self.is_alive(table)
     }
 
-    /// Whether certainly no process is this shim's. If one ends during the check, it may have had a child that was not listed
-    /// yet: then all are listed again.
+    /// Tells whether it is certain that no process belongs to this shim. If one ends during the check, it may have had
+    /// a child that was not listed yet: then all are listed again.
     fn left_nothing(&self, table: &dyn ProcessTable) -> bool {
         for _ in 0..LISTINGS {
             // Listed before any of them is checked.
@@ -78,7 +79,7 @@ impl KnownShim {
         false
     }
 
-    /// Whether a session was begun by a process that is older than the slot and still leads it.
+    /// Tells whether a session was begun by a process that is older than the slot and still leads it.
     fn is_older(&self, session: i32, table: &dyn ProcessTable) -> bool {
         let leader = table
             .stat(session)
@@ -87,7 +88,7 @@ impl KnownShim {
     }
 }
 
-/// The slot of a killed shim that may have left this process, from its ancestors: itself first.
+/// The slot of a killed shim that may have left this process, found by its ancestors, with the process itself first.
 pub(super) fn left_by(
     ancestors: &[(i32, StatOfPeer)],
     shims: &[Arc<KnownShim>],
@@ -109,14 +110,15 @@ fn own_pid() -> i32 {
     std::process::id().cast_signed()
 }
 
-/// The shims of a daemon, from before their start until their trees have ended. A killed one stays.
+/// The shims of a daemon, from before their start until their trees have ended. A killed shim stays until no process
+/// can be left of it.
 #[derive(Debug, Clone, Default)]
 pub struct Shims {
     known: Arc<Mutex<Vec<Arc<KnownShim>>>>,
 }
 
 impl Shims {
-    /// A shim of this slot is about to be started by this process.
+    /// Notes that this process is about to start a shim of this slot.
     pub fn begins(&self, slot: &str) {
         let table = Proc::default();
         let shim = KnownShim {
@@ -131,13 +133,13 @@ impl Shims {
         forget_youngest(&mut known, &table);
     }
 
-    /// It was not started.
+    /// Notes that the shim was not started.
     pub fn never_began(&self, slot: &str) {
         self.known()
             .retain(|shim| shim.pid != UNKNOWN || shim.slot != slot);
     }
 
-    /// It runs, and is connected to this daemon.
+    /// Notes that the shim runs and is connected to this daemon.
     pub fn joined(&self, slot: &str, pid: u32) {
         let (pid, table) = (pid.cast_signed(), Proc::default());
         let Some(stat) = table.stat(pid) else {
@@ -160,7 +162,7 @@ impl Shims {
         known.push(Arc::new(shim));
     }
 
-    /// It has reported that nothing of its tree is left.
+    /// Notes that the shim has reported that no process of its tree is left.
     pub fn ended(&self, pid: u32) {
         self.known().retain(|shim| shim.pid != pid.cast_signed());
     }
@@ -183,7 +185,7 @@ impl Shims {
         self.known().clone()
     }
 
-    /// Held for a moment, never across an await.
+    /// The list, locked only for a moment and never across an await.
     fn known(&self) -> MutexGuard<'_, Vec<Arc<KnownShim>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,7 +200,7 @@ fn forget_youngest(known: &mut Vec<Arc<KnownShim>>, table: &dyn ProcessTable) {
     }
 }
 
-/// The kernel counts in hundredths of a second, like `started`. Without /proc no origin is known anyway.
+/// The time in the kernel's hundredths of a second, like `started`. Without /proc, no origin is known anyway.
 fn now_in_ticks() -> u64 {
     let uptime = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
     let digits = uptime
@@ -283,7 +285,7 @@ mod tests {
         })
     }
 
-    /// Whether process 60, and so its child 61, may come from the shim.
+    /// Tells whether process 60, and so its child 61, may come from the shim.
     fn is_suspected(mut table: Table, shim: &Arc<KnownShim>, suspect: Process) -> bool {
         table.0.insert(60, suspect);
         let mut ancestors = vec![(61, process(60, 61, 900).stat)];

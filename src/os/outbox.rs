@@ -1,7 +1,8 @@
 //! Output queues for clients: shared bytes, bounded per client and for all clients together.
 //!
-//! Each client has [`OWN`] bytes for itself, so that no client can prevent another's short answer. More than that comes from a
-//! budget that it shares with others; a client that gets nothing there waits, is refused or gets something shorter, as suits it.
+//! Each client has [`OWN`] bytes for itself, so that no client can prevent another's short answer. More than that comes
+//! from a budget that it shares with others; if the budget is used up, the client waits, is refused or gets something
+//! shorter.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -12,10 +13,10 @@ use tokio_util::bytes::Bytes;
 pub const OWN: usize = 32 << 10;
 /// Bytes that all clients together may have beyond that.
 const COMMON: usize = 24 << 20;
-/// The overhead of a piece.
+/// The overhead of a piece, in bytes.
 const APART: usize = 128;
 
-/// The common allowance of all clients.
+/// A bound on bytes that several clients share.
 #[derive(Debug, Clone)]
 pub struct Budget(Arc<Common>);
 
@@ -24,9 +25,9 @@ struct Common {
     lent: Mutex<usize>,
     bound: usize,
     given_back: Notify,
-    /// Those who wait for a loan, in the order in which they came.
+    /// A lock that makes waiting clients take their loans in the order in which they came.
     turns: Turns<()>,
-    /// What is lent here is lent there too.
+    /// The enclosing budget: a loan here is a loan there too.
     wider: Option<Budget>,
 }
 
@@ -41,7 +42,7 @@ impl Budget {
         Budget::made(bound, None)
     }
 
-    /// A part of this budget, with a bound of its own.
+    /// A part of this budget, with a separate bound.
     pub fn within(&self, bound: usize) -> Budget {
         Budget::made(bound, Some(self.clone()))
     }
@@ -60,7 +61,7 @@ impl Budget {
         self.0.bound
     }
 
-    /// Waits for a loan, behind those who came before. More than the bound is the whole of it.
+    /// Waits for a loan, after those that came before. A loan of more than the bound is reduced to the bound.
     pub async fn lend_in_turn(&self, bytes: usize) -> Loan {
         let (mut loan, bytes) = (self.loan(), bytes.min(self.bound()));
         let _turn = self.0.turns.lock().await;
@@ -74,7 +75,7 @@ impl Budget {
         }
     }
 
-    /// The one in which each return is seen.
+    /// The outermost budget, which is notified of each return.
     fn widest(&self) -> &Common {
         match &self.0.wider {
             Some(wider) => wider.widest(),
@@ -93,7 +94,7 @@ impl Budget {
         (Outbox { share, queue }, Unread(unread))
     }
 
-    /// A loan of nothing yet.
+    /// An empty loan.
     pub fn loan(&self) -> Loan {
         Loan {
             budget: self.clone(),
@@ -101,7 +102,7 @@ impl Budget {
         }
     }
 
-    /// Whether somebody has a queue or a loan of it.
+    /// Tells whether a queue or a loan of it exists.
     pub fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
@@ -135,7 +136,7 @@ impl Budget {
     }
 }
 
-/// Bytes that somebody holds outside of a queue.
+/// Bytes that are held outside of a queue.
 #[derive(Debug)]
 pub struct Loan {
     budget: Budget,
@@ -143,7 +144,8 @@ pub struct Loan {
 }
 
 impl Loan {
-    /// Takes what is missing, or gives back what is too much. `false` says that there is not enough; then nothing changes.
+    /// Takes the missing bytes, or returns those that are too many. `false` means that there is not enough; then
+    /// nothing changes.
     pub fn resize(&mut self, bytes: usize) -> bool {
         if bytes > self.bytes && !self.budget.lend(bytes - self.bytes) {
             return false;
@@ -173,8 +175,8 @@ impl Share {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Room for one more piece, with at most `most` in the queue. An empty queue accepts a piece of any size that the common
-    /// allowance has.
+    /// Takes room for one more piece, with at most `most` bytes in the queue. An empty queue accepts a piece of any
+    /// size that the budget has.
     fn take(self: &Arc<Share>, bytes: usize, most: usize) -> Option<HeldBytes> {
         let mut used = self.used();
         let wanted = *used + bytes;
@@ -228,20 +230,20 @@ pub struct Outbox {
     queue: UnboundedSender<OutboxPiece>,
 }
 
-/// The client has gone, or was dropped.
+/// The client is gone, or was dropped.
 #[derive(Debug)]
 pub struct OutboxGone;
 
 /// Why a piece was not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// There is no room at the moment.
+    /// There is no room now.
     NoRoom,
     Gone,
 }
 
 impl Outbox {
-    /// Waits until the client has room for it.
+    /// Sends a piece, and waits until the client has room for it.
     pub async fn send(&self, bytes: impl Into<Bytes>) -> Result<(), OutboxGone> {
         let bytes = bytes.into();
         loop {
@@ -263,7 +265,7 @@ impl Outbox {
         }
     }
 
-    /// Accepts it now or not at all; the queue then has at most `most` bytes, unless it was empty.
+    /// Accepts a piece now or not at all; the queue then has at most `most` bytes, unless it was empty.
     pub fn try_send(&self, bytes: Bytes, most: usize) -> Result<(), Refused> {
         let held = self.share.take(bytes.len() + APART, most);
         let held = held.ok_or(Refused::NoRoom)?;
@@ -271,13 +273,13 @@ impl Outbox {
         self.queue.send(piece).map_err(|_| Refused::Gone)
     }
 
-    /// Bytes that the client has not read yet.
+    /// The bytes that the client has not read yet.
     pub fn waiting(&self) -> usize {
         *self.share.used()
     }
 
-    /// Returns when the client has read all but what it may always have in its queue and there is room for so many bytes
-    /// more, or when it has gone.
+    /// Returns when at most [`OWN`] bytes wait to be read and there is room for this many more bytes, or when the
+    /// client is gone.
     pub async fn drained(&self, bytes: usize) {
         let Share {
             budget, given_back, ..
@@ -304,7 +306,7 @@ impl Outbox {
 pub struct Unread(UnboundedReceiver<OutboxPiece>);
 
 impl Unread {
-    /// `None` when all senders are gone.
+    /// The next piece; `None` when all senders are gone.
     pub async fn next(&mut self) -> Option<OutboxPiece> {
         self.0.recv().await
     }
@@ -407,7 +409,7 @@ mod tests {
         let first = one.lend_in_turn(100).await;
         assert_eq!((first.bytes, *whole.lent()), (6, 6));
         let small = two.lend_in_turn(4).await;
-        // All is lent: a large one waits, and a small one of the same part waits behind it.
+        // Everything is lent: a large loan waits, and a small one of the same part waits behind it.
         let large = tokio::spawn({
             let two = two.clone();
             async move { two.lend_in_turn(6).await }

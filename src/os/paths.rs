@@ -1,5 +1,5 @@
-//! The paths of the configuration, sockets, locks and state. The environment is read once, by [`Env::of_process`], and passed as
-//! a value.
+//! The paths of the configuration, sockets, locks and state. The environment is read once, by [`Env::of_process`], and
+//! passed as a value.
 
 use crate::core::text::hex;
 use crate::core::text::quoting::quoted;
@@ -26,8 +26,8 @@ pub struct Env {
     pub runtime_home: Option<PathBuf>,
     /// `$MISSIOND_CONFIG`.
     pub config: Option<PathBuf>,
-    /// The socket that the user names, by flag or by `$MISSIOND_SOCKET`: a daemon that is started listens there, whatever its
-    /// config says. Only the command line sets it.
+    /// The socket that the user names, by flag or by `$MISSIOND_SOCKET`: a daemon that is started listens there,
+    /// whatever its config says. Only the command line sets it.
     pub socket: Option<PathBuf>,
     pub cwd: PathBuf,
 }
@@ -111,8 +111,8 @@ impl Env {
         }
     }
 
-    /// `-c`, otherwise `$MISSIOND_CONFIG`, otherwise the one in the user's configuration directory; never one in the current
-    /// directory.
+    /// `-c`, otherwise `$MISSIOND_CONFIG`, otherwise the one in the user's configuration directory; never one in the
+    /// current directory.
     pub fn config_file(&self, given: Option<&Path>) -> Result<PathBuf, PathError> {
         if let Some(named) = given.or(self.config.as_deref()) {
             return Ok(named.to_owned());
@@ -144,7 +144,7 @@ impl Env {
         Ok(home.join(APP))
     }
 
-    /// Whether a directory is missiond's own, and not one with other things of the user.
+    /// Tells whether a directory is missiond's own, and not one with other things of the user.
     fn owns(&self, dir: &Path) -> bool {
         let own = [
             self.config_dir(),
@@ -157,13 +157,13 @@ impl Env {
         straight(dir) && own.iter().flatten().any(below)
     }
 
-    /// The command that closes a directory to other users; `None` for a directory that is not missiond's own: other programs may
-    /// need it as it is.
+    /// The command that closes a directory to other users; `None` for a directory that is not missiond's own: other
+    /// programs may need it as it is.
     pub fn close_to_others(&self, dir: &Path) -> Option<String> {
         self.change_mode("700", dir)
     }
 
-    /// The same, but others may still read it.
+    /// Like [`Env::close_to_others`], but others may still read it.
     pub fn close_to_writers(&self, dir: &Path) -> Option<String> {
         self.change_mode("go-w", dir)
     }
@@ -185,8 +185,8 @@ impl Env {
         Ok(self.state_dir()?.join("run"))
     }
 
-    /// The socket of a slot's shim. The names are hashed if the path would be too long; if the directory alone is too long,
-    /// [`crate::os::socket::Address`] helps.
+    /// The socket of a slot's shim. The names are hashed if the path would be too long; if the directory alone is too
+    /// long, [`crate::os::socket::Address`] helps.
     pub fn shim_socket(&self, daemon: &str, slot: &str) -> Result<PathBuf, PathError> {
         let dir = self.runtime_dir()?.join("shims");
         // No name has a dot in it, so no two pairs share a file.
@@ -209,8 +209,8 @@ impl Env {
             .collect()
     }
 
-    /// The sockets of all daemons, whether or not they answer: also of one that was started without a runtime directory, such as
-    /// from a cron job.
+    /// The sockets of all daemons, whether or not they answer: also of one that was started without a runtime
+    /// directory, such as from a cron job.
     pub fn all_sockets(&self) -> Vec<PathBuf> {
         let is_socket = |path: &PathBuf| {
             let found = fs::symlink_metadata(path);
@@ -254,8 +254,8 @@ fn short_hash(text: &str) -> String {
     hex::encode(&Sha256::digest(text.as_bytes())[..8])
 }
 
-/// Creates the directory if it is missing, and ensures that no other user can access it. Nothing is created in a place where
-/// others could replace it.
+/// Creates the directory if it is missing, and ensures that no other user can access it. Nothing is created in a place
+/// where others could replace it.
 pub fn ensure_private_dir(dir: &Path) -> Result<(), PathError> {
     if dir.symlink_metadata().is_err() {
         check_place_of(dir)?;
@@ -269,7 +269,8 @@ pub fn ensure_private_dir(dir: &Path) -> Result<(), PathError> {
     }
 }
 
-/// The same without creating it: a missing one is not an error, if it can be created at a safe place.
+/// Like [`ensure_private_dir`], without creating it: a missing directory is not an error if it can be created in a safe
+/// place.
 pub fn check_private_dir(dir: &Path) -> Result<(), PathError> {
     match fs::symlink_metadata(dir) {
         Ok(found) => check_private(dir, &found),

@@ -1,8 +1,8 @@
-//! Named moments at which the daemon can be paused, to test races: a test can then put any event between two steps. Off unless
-//! the daemon's environment has `MISSIOND_PAUSE=<moment>:<path of a named pipe>`.
+//! Named moments at which the daemon can be paused, to test races: a test can then put any event between two steps. Off
+//! unless the daemon's environment has `MISSIOND_PAUSE=<moment>:<path of a named pipe>`.
 //!
-//! At the moment the daemon's task opens the pipe for reading, which waits for a writer, and continues when the writer closes it.
-//! If there is no pipe at the path (any more), it does not wait.
+//! At the moment the daemon's task opens the pipe for reading, which waits for a writer, and continues when the writer
+//! closes it. If there is no pipe at the path (any more), it does not wait.
 //!
 //! In the same way a debug build panics at a given moment, as long as there is a file at the path.
 
@@ -23,13 +23,13 @@ pub enum Moment {
     Pressed,
     /// A program has ended, and the next one is not started yet.
     BeforeStart,
-    /// The daemon's socket exists, and nobody answers there yet.
+    /// The daemon's socket exists, and the daemon does not answer yet.
     Bound,
     /// A client has made a request.
     Asked,
     /// The reading thread has read from the keyboard of an attached terminal.
     KeyRead,
-    /// The single task of `attach` has got it.
+    /// The only task of `attach` has received the key.
     KeyTaken,
     /// The writing thread is about to write to an attached terminal.
     BeforeShown,

@@ -1,9 +1,9 @@
 //! The origin of a connection: a process outside all slots, or one that a slot runs.
 //!
-//! The kernel names the process that connected; its ancestors are looked up in /proc. A shim adopts the orphans of its slot, so a
-//! tool can't leave its slot by losing its parents; the orphans of a killed shim are recognised by the place that the kernel
-//! gives them ([`super::orphans`]). This detects accidents and simple attacks, but it is not a security boundary: a program of
-//! the same user can have itself started by another process.
+//! The kernel names the process that connected; its ancestors are looked up in /proc. A shim adopts the orphans of its
+//! slot, so a tool can't leave its slot by losing its parents; the orphans of a killed shim are recognised by the place
+//! that the kernel gives them ([`super::orphans`]). This detects accidents and simple attacks, but it is not a security
+//! boundary: a program of the same user can have itself started by another process.
 
 use super::orphans::{self, KnownShim};
 use crate::core::model::Person;
@@ -87,15 +87,15 @@ pub const RUN_BY: &str = "MISSIOND_RUN_BY";
 pub struct PeerMarks {
     /// Shims and the programs in them.
     pub pids: HashMap<i32, String>,
-    /// `MISSIOND_SOCKET` of this daemon's slots. A slot that is just being started has no known shim yet, and one whose shim was
-    /// killed has none any more: their processes still have the slot's environment.
+    /// `MISSIOND_SOCKET` of this daemon's slots. A slot that is just being started has no known shim yet, and one whose
+    /// shim was killed has none any more: their processes still have the slot's environment.
     pub socket: String,
     /// The name of the control groups of this daemon's slots.
     pub group: Option<String>,
     /// Shims that have not reported the end of their trees, including killed ones.
     pub shims: Vec<Arc<KnownShim>>,
-    /// The daemon's process, unless another program runs in it too. It adopts the orphans below it: nothing leaves it by losing
-    /// its parents.
+    /// The daemon's process, unless another program runs in it too. It adopts the orphans below it: nothing leaves it
+    /// by losing its parents.
     pub daemon: Option<i32>,
 }
 
@@ -119,12 +119,12 @@ pub struct StatOfPeer {
     /// In clock ticks since the machine was started: together with the id, this identifies a process.
     pub started: u64,
     pub session: i32,
-    /// It has ended, and its parent has not waited for it yet.
+    /// Whether it has ended, and its parent has not waited for it yet.
     pub has_ended: bool,
 }
 
 impl StatOfPeer {
-    /// From the line of /proc/PID/stat.
+    /// Parses the line of /proc/PID/stat.
     fn parse(line: &[u8]) -> Option<StatOfPeer> {
         let fields = process_stat::Stat::parse(line)?;
         Some(StatOfPeer {

@@ -1,4 +1,4 @@
-//! One look at a process in the kernel's table.
+//! A snapshot of a process in the kernel's table.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ pub fn pids() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// What the kernel tells of a process, all from the same moment.
+/// The kernel's data about a process, all from the same moment.
 #[derive(Debug)]
 pub struct Stat {
     pub name: String,
@@ -17,27 +17,27 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// How it stands: `S` is one that waits.
+    /// The state: `S` means that it waits.
     pub const STATE: usize = 0;
     pub const PARENT: usize = 1;
     pub const GROUP: usize = 2;
     pub const SESSION: usize = 3;
-    /// The group that the keys of its terminal go to.
+    /// The process group that gets the keys of its terminal.
     pub const FOREGROUND: usize = 5;
-    /// Ticks of the children that it has waited for, in their own code; in the kernel comes next.
+    /// Ticks of the children that it has waited for, in user mode; the next field has those in kernel mode.
     pub const CHILDREN_TIME: usize = 13;
-    /// When it began, in ticks since boot.
+    /// The start time, in ticks since boot.
     pub const START: usize = 19;
-    /// Bytes of its address space.
+    /// The bytes of its address space.
     const SIZE: usize = 20;
 
-    /// `None` where there is no such process.
+    /// The data of a process; `None` if it does not exist.
     pub fn of(pid: impl Display) -> Option<Stat> {
         Stat::parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// From the line of /proc/PID/stat. The name, in brackets, may hold anything: brackets, spaces, newlines, and bytes that
-    /// are no text.
+    /// Parses the line of /proc/PID/stat. The name, in brackets, may contain anything: brackets, spaces, newlines, and
+    /// bytes that are not text.
     pub fn parse(line: &[u8]) -> Option<Stat> {
         let text = String::from_utf8_lossy(line);
         let (head, behind_name) = text.rsplit_once(')')?;
@@ -48,37 +48,37 @@ impl Stat {
         })
     }
 
-    /// Whether the process has ended, or is on its way out of the kernel: it has given its memory back and runs no more
-    /// code. Its entry stays until its parent has waited for it.
+    /// Tells whether the process has ended, or is about to: it has returned its memory and runs no more code. Its entry
+    /// stays until its parent has waited for it.
     pub fn has_ended(&self) -> bool {
         matches!(self.field(Self::STATE), Some("Z" | "X")) || self.field(Self::SIZE) == Some("0")
     }
 
-    /// Whether a signal or a debugger has stopped it.
+    /// Tells whether a signal or a debugger has stopped it.
     pub fn is_stopped(&self) -> bool {
         matches!(self.field(Self::STATE), Some("T" | "t"))
     }
 
-    /// The group that the keys of this one's terminal go to, if that is another than its own: a shell waits for it.
+    /// The foreground group of its terminal, if that is not its own group: then a shell waits for that group.
     pub fn foreground_group(&self) -> Option<u32> {
         let group: u32 = self.field(Self::FOREGROUND)?.parse().ok()?;
         let own = self.field(Self::GROUP)?.parse().ok();
         (group > 0 && Some(group) != own).then_some(group)
     }
 
-    /// The name of the process that leads that group.
+    /// The name of the process that leads the foreground group.
     pub fn in_foreground(&self) -> Option<String> {
         let group = self.foreground_group()?;
-        // The first of a pipeline may be gone before the others.
+        // The first process of a pipeline may end before the others.
         Some(Stat::of(group).map_or_else(|| "a command".to_owned(), |first| first.name))
     }
 
-    /// One of the fields behind the name.
+    /// A field after the name, by its index.
     pub fn field(&self, which: usize) -> Option<&str> {
         self.behind_name.split_whitespace().nth(which)
     }
 
-    /// One of the fields that are numbers.
+    /// A field after the name, as a number.
     pub fn number<T: FromStr>(&self, which: usize) -> Option<T> {
         self.field(which)?.parse().ok()
     }

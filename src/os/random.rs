@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Bytes that nobody can guess.
+/// Bytes that can't be guessed.
 pub fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut random = [0; N];
     let mut filled = 0;

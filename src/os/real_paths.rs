@@ -1,4 +1,4 @@
-//! The one file of the policy that looks at the machine.
+//! The real file system, as the policy sees it. Only this file of the policy reads the machine.
 
 use crate::core::policy::Paths;
 use crate::core::policy::git_hooks::{Setting, settings};
@@ -11,26 +11,26 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// As much of a link's target as is read at the first try.
+/// The bytes of a link's target that are read at the first try.
 const SHORT_TARGET: usize = 256;
 
-/// Git config files that are read for one decision, and bytes of each: more than anybody has.
+/// The maximum of git config files read for one decision, and the maximum bytes of each: more than any user has.
 const MOST_CONFIGS: usize = 32;
 const LONGEST_CONFIG: u64 = 1 << 20;
 
-/// Where paths lead on this machine.
+/// Resolves paths on this machine.
 #[derive(Debug, Clone)]
 pub struct RealPaths {
     home: Option<PathBuf>,
 }
 
 impl RealPaths {
-    /// `home` is what `~` stands for in the slot.
+    /// `home` is the directory that `~` means in the slot.
     pub fn new(home: Option<PathBuf>) -> RealPaths {
         RealPaths { home }
     }
 
-    /// Where git looks for settings that hold in every repository.
+    /// The files with git's settings for all repositories.
     fn git_configs(&self) -> Vec<PathBuf> {
         let in_home = |name: &str| self.home.as_ref().map(|home| home.join(name));
         let xdg = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
@@ -41,7 +41,7 @@ impl RealPaths {
         all.into_iter().flatten().collect()
     }
 
-    /// What these files say, and those that they include.
+    /// The settings in these files, and in the files that they include.
     fn settings_in(&self, files: impl Iterator<Item = PathBuf>) -> Vec<Setting> {
         let mut files: VecDeque<PathBuf> = files.collect();
         let mut found = Vec::new();
@@ -84,7 +84,7 @@ impl Repository<'_> {
             true => top.join(".git"),
             false => top.to_owned(),
         };
-        // A worktree has a file there that names its directory, and in that one another that names the common one.
+        // A worktree has a file instead, which names its git directory; a file in that directory names the common one.
         let own = match read_short(&own) {
             Some(text) => top.join(text.strip_prefix("gitdir:")?.trim()),
             None => own,
@@ -96,7 +96,7 @@ impl Repository<'_> {
     }
 }
 
-/// The text of a file that is one: a pipe in its place would be waited for.
+/// The text of a regular file. Other kinds are skipped, because reading a pipe would block.
 fn read_short(file: &Path) -> Option<String> {
     fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
     let mut bytes = Vec::new();
@@ -107,7 +107,7 @@ fn read_short(file: &Path) -> Option<String> {
 
 impl Paths for RealPaths {
     fn link(&self, path: &Path) -> Option<PathBuf> {
-        // Nearly all are no links: nothing is allocated to learn that.
+        // Nearly all paths are not links, so this check allocates nothing.
         let mut start = [MaybeUninit::uninit(); SHORT_TARGET];
         let (target, _) = readlinkat_raw(CWD, path, &mut start[..]).ok()?;
         match target.len() < SHORT_TARGET {
@@ -144,7 +144,7 @@ impl Paths for RealPaths {
         Repository::around(directory).map(|found| found.top.to_owned())
     }
 
-    /// Every directory that any of the settings names: which of them holds need not be told.
+    /// Every hooks directory that any of the settings names; it does not matter which of them is in force.
     fn hooks(&self, directory: &Path) -> Vec<PathBuf> {
         let repository = Repository::around(directory);
         let top = repository.as_ref().map_or(directory, |found| found.top);

@@ -1,5 +1,5 @@
-//! The origin of a TCP connection on this machine. The kernel's table of connections names the user and the socket's inode; the
-//! processes that have this socket open are found in /proc.
+//! The origin of a TCP connection on this machine. The kernel's table of connections names the user and the socket's
+//! inode; the processes that have this socket open are found in /proc.
 
 use rustix::process::getuid;
 use std::fs;
@@ -15,8 +15,8 @@ pub struct TcpPeer {
 }
 
 impl TcpPeer {
-    /// `ours` and `theirs` are the addresses of the connection as the server sees them. `None` if the kernel does not list the
-    /// other end: the connection has ended, or its other end is on another machine.
+    /// `ours` and `theirs` are the addresses of the connection as the server sees them. `None` if the kernel does not
+    /// list the other end: the connection has ended, or its other end is on another machine.
     pub fn of(ours: SocketAddr, theirs: SocketAddr) -> io::Result<Option<TcpPeer>> {
         for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
             let table = match fs::read_to_string(table) {
@@ -78,7 +78,8 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(plain(SocketAddr::new(ip, port)))
 }
 
-/// The processes that have this socket open. Those of other users can't be read, and those that end meanwhile are skipped.
+/// The processes that have this socket open. Those of other users can't be read, and those that end meanwhile are
+/// skipped.
 fn holders(inode: u64) -> io::Result<Vec<i32>> {
     let wanted = format!("socket:[{inode}]");
     let mut pids = Vec::new();

@@ -1,10 +1,10 @@
 //! Whether another user could change a file that decides what is allowed: slots.toml and the policies.
 //!
-//! The rule is that of sshd. The file, and every directory from `/` down to it, belongs to this user or to root, and nobody else
-//! can write it. Symbolic links are followed one by one, and the same rule applies to the directories that contain them and to
-//! which they lead. Two exceptions are safe: a sticky directory such as /tmp, where nobody can replace another user's file, and a
-//! group that has this user, or root, as its only member (a private group). Access control lists are not read, but their mask
-//! appears as the rights of the group.
+//! The rule is that of sshd. The file, and every directory from `/` down to it, belongs to this user or to root, and no
+//! other user can write it. Symbolic links are followed one by one, and the same rule applies to the directories that
+//! contain them and to which they lead. Two exceptions are safe: a sticky directory such as /tmp, where no user can
+//! replace another user's file, and a group that has this user, or root, as its only member (a private group). Access
+//! control lists are not read, but their mask appears as the rights of the group.
 
 use crate::core::text::quoting::quoted;
 use crate::os::paths::Env;
@@ -50,7 +50,7 @@ impl Trusted {
         [self.user, ROOT].contains(&found.uid())
     }
 
-    /// Who else can write it; `None` if nobody can.
+    /// The other users who can write it; `None` if there are none.
     fn other_writers(&self, found: &Metadata) -> Option<Writers> {
         match found.mode() {
             mode if mode & 0o002 != 0 => Some(Writers::Everybody),
@@ -72,8 +72,8 @@ impl Trusted {
     }
 }
 
-/// The group with the same name as the user, if nobody else is in it. Only the files of this machine are read: a group that is
-/// not in them counts as shared.
+/// The group with the same name as the user, if no other user is in it. Only the files of this machine are read: a
+/// group that is not in them counts as shared.
 fn private_group(user: u32, passwd: &str, group: &str) -> Option<u32> {
     fn fields(line: &str) -> Vec<&str> {
         line.split(':').collect()
@@ -162,7 +162,7 @@ impl fmt::Display for Exposed {
             }
             Exposed::NotAFile => f.write_str("it is not a regular file"),
             Exposed::Replaced => f.write_str("it was replaced while it was read"),
-            Exposed::Unknown(error) => write!(f, "who can change it can't be told: {error}"),
+            Exposed::Unknown(error) => write!(f, "it is unknown who can change it: {error}"),
         }
     }
 }
@@ -213,8 +213,8 @@ pub fn check_place(directory: &Path, trusted: &Trusted) -> Result<(), Exposed> {
     walk(there.unwrap_or(Path::new("/")), trusted).map(drop)
 }
 
-/// Walks from `/` to the path, component by component and link by link, and checks each directory and link. Returns the metadata
-/// of the end, if that is not a directory.
+/// Walks from `/` to the path, component by component and link by link, and checks each directory and link. Returns the
+/// metadata of the end, if that is not a directory.
 fn walk(path: &Path, trusted: &Trusted) -> Result<Option<Metadata>, Exposed> {
     let path = std::path::absolute(path).map_err(Exposed::Unknown)?;
     let mut ahead: Vec<OsString> = parts(&path);
@@ -272,7 +272,7 @@ fn parts(path: &Path) -> Vec<OsString> {
     parts
 }
 
-/// Whether others can write into the directory, but only their own files.
+/// Checks a directory on the path. Returns whether others can write into it, but only their own files.
 fn check_directory(at: &Path, trusted: &Trusted) -> Result<bool, Exposed> {
     let found = fs::symlink_metadata(at).map_err(Exposed::Unknown)?;
     let sticky = found.mode() & STICKY != 0;

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System};
 
-/// More frequent requests get the same answer: a scan of all processes costs some milliseconds, and CPU use over less time means
-/// little.
+/// More frequent requests get the same answer: a scan of all processes costs some milliseconds, and CPU use over less
+/// time means little.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// The unit of the children's time in the kernel: a hundredth of a second on every kernel.
@@ -46,8 +46,8 @@ struct SeenProcess {
 }
 
 impl Meter {
-    /// The usage of each of these programs; `None` for one that is gone. It reads files of the kernel, so it runs outside the
-    /// runtime's threads.
+    /// The usage of each of these programs; `None` for one that is gone. It reads files of the kernel, so it runs
+    /// outside the runtime's threads.
     pub async fn of(self: &Arc<Meter>, programs: Vec<u32>) -> Vec<Option<Usage>> {
         let (meter, count) = (self.clone(), programs.len());
         let look = blocking::run(move || meter.look(&programs)).await;
@@ -57,8 +57,8 @@ impl Meter {
     fn look(&self, programs: &[u32]) -> Vec<Option<Usage>> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.at.is_none() {
-            // By default sysinfo keeps a file of each process open, up to half of this process's limit. It also raises that
-            // limit, which the programs of slots would inherit.
+            // By default sysinfo keeps a file of each process open, up to half of this process's limit. It also raises
+            // that limit, which the programs of slots would inherit.
             let own = getrlimit(Resource::Nofile);
             sysinfo::set_open_files_limit(0);
             let _ = setrlimit(Resource::Nofile, own);

@@ -14,8 +14,8 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// The default name of a daemon, which is left out of paths.
 const USUAL_DAEMON: &str = "missiond";
 
-/// The path of a slot's worktree: `<worktrees>/<repository>/<slot>`. The slots of another daemon may have the same names; its
-/// name follows that of the repository.
+/// The path of a slot's worktree: `<worktrees>/<repository>/<slot>`. The slots of another daemon may have the same
+/// names; its name follows that of the repository.
 pub fn root(worktrees: &Path, daemon: &str, cwd: &Path, slot: &str) -> PathBuf {
     let top = top_of(cwd).unwrap_or(cwd);
     let mut repository = top.file_name().unwrap_or("root".as_ref()).to_owned();
@@ -43,8 +43,8 @@ pub fn cwd_in(root: &Path, cwd: &Path) -> PathBuf {
     }
 }
 
-/// Creates the worktree at `root` for the repository of `cwd`, on the branch `missiond/<slot>`; an existing one stays as it is,
-/// with all its files.
+/// Creates the worktree at `root` for the repository of `cwd`, on the branch `missiond/<slot>`; an existing one stays
+/// as it is, with all its files.
 pub async fn ensure(root: &Path, cwd: &Path, slot: &str) -> Result<(), String> {
     if root.join(".git").exists() {
         check_same_repository(root, cwd).await?;
@@ -71,7 +71,7 @@ pub async fn ensure(root: &Path, cwd: &Path, slot: &str) -> Result<(), String> {
     };
     let add = ["worktree", "add", "--no-checkout"];
     let mut made = git(cwd, &[&add, &what[..]].concat()).await;
-    // A worktree that somebody deleted by hand is still on git's list. No other safeguard may be overridden, such as that a
+    // A worktree that was deleted by hand is still on git's list. No other safeguard may be overridden, such as that a
     // branch is checked out only once.
     if made.as_ref().is_err_and(|error| error.contains(DELETED)) {
         made = git(cwd, &[&add[..], &["-f"], &what[..]].concat()).await;
@@ -83,8 +83,8 @@ pub async fn ensure(root: &Path, cwd: &Path, slot: &str) -> Result<(), String> {
     made.map_err(|error| format!("no worktree could be made at {path}: {error}"))
 }
 
-/// Checks out the files in a worktree that has none yet: it is new, or its creation was cut off. Settings may apply only in the
-/// worktree, by its branch or its path, so its filters are looked up there.
+/// Checks out the files in a worktree that has none yet: it is new, or its creation was cut off. Settings may apply
+/// only in the worktree, by its branch or its path, so its filters are looked up there.
 async fn check_out(root: &Path) -> Result<(), String> {
     let entries = std::fs::read_dir(root).map_err(|error| error.to_string())?;
     match entries.take(2).count() {
@@ -99,7 +99,7 @@ async fn check_out(root: &Path) -> Result<(), String> {
 /// git's message about a worktree that is on its list and not on the disk.
 const DELETED: &str = "is a missing but already registered worktree";
 
-/// The slot's directory may have changed since.
+/// Checks that the worktree belongs to the repository of `cwd`. The slot's directory may have changed since.
 async fn check_same_repository(root: &Path, cwd: &Path) -> Result<(), String> {
     let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
     let (of_tree, of_cwd) = (git(root, &common).await?, git(cwd, &common).await?);
@@ -113,8 +113,8 @@ async fn check_same_repository(root: &Path, cwd: &Path) -> Result<(), String> {
     ))
 }
 
-/// Removes the worktree of a removed slot, if nothing in it would be lost; the branch stays. If git refuses, the worktree is
-/// kept, and the reason is returned.
+/// Removes the worktree of a removed slot, if nothing in it would be lost; the branch stays. If git refuses, the
+/// worktree is kept, and the reason is returned.
 pub async fn remove_if_clean(root: &Path) -> Result<(), String> {
     if !root.join(".git").exists() {
         return Ok(());
@@ -141,8 +141,8 @@ fn make_private(directory: &Path) -> Result<(), String> {
     made.map_err(|error| format!("{} can't be made: {error}", directory.display()))
 }
 
-/// Settings with which git runs no program that the repository names. The daemon is outside every slot: no policy restricts what
-/// it runs.
+/// Settings with which git runs no program that the repository names. The daemon is outside every slot: no policy
+/// restricts what it runs.
 const NOTHING_RUNS: [(&str, &str); 5] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
@@ -151,8 +151,8 @@ const NOTHING_RUNS: [(&str, &str); 5] = [
     ("protocol.allow", "never"),
 ];
 
-/// Runs git without the repository's own programs: no hooks, no filters, no file system monitor, no external diff, and no
-/// transport. So files that a filter would create, such as those of git-lfs, are as they are in the repository.
+/// Runs git without the repository's own programs: no hooks, no filters, no file system monitor, no external diff, and
+/// no transport. So files that a filter would create, such as those of git-lfs, are as they are in the repository.
 async fn git(at: &Path, words: &[&str]) -> Result<String, String> {
     let fixed = NOTHING_RUNS.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let mut settings = Vec::from(fixed);
@@ -326,8 +326,8 @@ mod tests {
         assert!(!tree.exists());
     }
 
-    /// Every program that the repository can name leaves a mark if it runs: at the creation of the worktree, at the check before
-    /// its removal, and at the removal.
+    /// Every program that the repository can name leaves a mark if it runs: at the creation of the worktree, at the
+    /// check before its removal, and at the removal.
     #[tokio::test]
     async fn nothing_of_the_repository_runs() {
         let dir = tempfile::tempdir().unwrap();
@@ -447,7 +447,7 @@ mod tests {
         assert_eq!(read(&tree), "of the repository");
     }
 
-    /// Submodules and repositories inside of it have settings of their own, which git would obey where it looks into them.
+    /// Submodules and nested repositories have their own settings, which git would obey if it looks into them.
     #[tokio::test]
     async fn nothing_of_a_submodule_or_a_nested_repository_runs() {
         let dir = tempfile::tempdir().unwrap();

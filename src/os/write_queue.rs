@@ -1,5 +1,5 @@
-//! Writes on a thread of their own, in order: a disk that does not answer stops nobody. The queue is bounded in bytes, and the
-//! caller is told of what does not fit.
+//! A queue of writes on a separate thread, in order: a disk that does not answer blocks no caller. The queue is bounded
+//! in bytes, and a write that does not fit is refused.
 
 use crate::os::headroom;
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// A write that takes longer than this waits for a disk that does not answer. Nobody waits for it longer.
+/// A write that takes longer than this waits for a disk that does not answer. Callers wait no longer.
 pub const LIMIT: Duration = Duration::from_secs(1);
 
 /// The queue of one thread. The thread ends with the last handle, once the queue is empty.
@@ -19,7 +19,7 @@ pub struct WriteQueue {
     _handle: Arc<CloseOnDrop>,
 }
 
-/// A write that was taken into the queue.
+/// The number of a queued write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
@@ -29,11 +29,11 @@ type Write = Box<dyn FnOnce() + Send>;
 struct WriterThread {
     room: usize,
     queue: Mutex<Queue>,
-    /// There is something to write, or no handle any more.
+    /// Signalled when there is something to write, or no handle any more.
     given: Condvar,
-    /// For threads that wait until something is written.
+    /// Signalled after each write, for threads that wait.
     written: Condvar,
-    /// The number of the last write that is done.
+    /// The number of the last finished write.
     done: watch::Sender<u64>,
 }
 
@@ -71,7 +71,7 @@ impl Drop for CloseOnDrop {
 }
 
 impl WriteQueue {
-    /// Starts the thread. `room` is how many bytes may wait for it.
+    /// Starts the thread. `room` is the maximum bytes of queued writes.
     pub fn start(name: &str, room: usize) -> io::Result<WriteQueue> {
         let shared = Arc::new(WriterThread {
             room,
@@ -91,7 +91,7 @@ impl WriteQueue {
         })
     }
 
-    /// Has this written behind all that was given before. `None` if it does not fit; one that is larger than the whole room
+    /// Queues a write after all earlier ones. `None` if it does not fit; a write that is larger than the whole room
     /// fits into an empty queue.
     pub fn push(&self, bytes: usize, write: impl FnOnce() + Send + 'static) -> Option<Ticket> {
         let mut queue = self.shared.queue();
@@ -105,23 +105,23 @@ impl WriteQueue {
         Some(Ticket(queue.last))
     }
 
-    /// Whether the current write is overdue.
+    /// Tells whether the current write is overdue.
     pub fn hangs(&self) -> bool {
         self.shared.queue().hangs()
     }
 
-    /// Whether nothing waits behind the current write.
+    /// Tells whether no write waits after the current one.
     pub fn is_at_end(&self) -> bool {
         self.shared.queue().waiting.is_empty()
     }
 
-    /// Whether all that was given is written.
+    /// Tells whether all queued writes are finished.
     pub fn is_settled(&self) -> bool {
         let queue = self.shared.queue();
         queue.done == queue.last
     }
 
-    /// Returns when all that was given until now is written, or if the disk does not answer.
+    /// Returns when all writes queued until now are finished, or if the disk does not answer.
     pub fn settled(&self) -> impl Future<Output = ()> + Send + use<> {
         let (last, hangs) = {
             let queue = self.shared.queue();
@@ -136,7 +136,7 @@ impl WriteQueue {
         }
     }
 
-    /// The same for one write, on a thread that may wait.
+    /// Like [`WriteQueue::settled`], for one write, on a thread that may block.
     pub fn wait_for(&self, Ticket(number): Ticket) {
         let queue = self.shared.queue();
         let waits = |queue: &mut Queue| queue.done < number && !queue.hangs();

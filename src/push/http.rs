@@ -16,17 +16,17 @@ mod with_ureq {
     use std::time::Duration;
     use ureq::http::StatusCode;
 
-    /// From the look-up of the name to the last byte of the answer.
+    /// The timeout of a request, from the lookup of the name to the last byte of the answer.
     const LONGEST: Duration = Duration::from_secs(10);
     const CONNECTING: Duration = Duration::from_secs(5);
     /// ntfy sends a line at least every 45 s.
     const SILENCE: Duration = Duration::from_secs(120);
-    /// A message of ntfy with all that belongs to it.
+    /// The maximum bytes of a message of ntfy, as a JSON line.
     const MAX_LINE: u64 = 16 << 10;
-    /// An answer's head is short; its body is not read.
+    /// The maximum bytes of an answer's head, which is short; the body is not read.
     const MAX_HEAD: usize = 16 << 10;
 
-    /// Follows no redirect: an address leads only where slots.toml says.
+    /// The HTTP client. It follows no redirect, so that only the addresses in slots.toml are used.
     #[derive(Debug)]
     pub struct HttpClient(ureq::Agent);
 
@@ -55,7 +55,7 @@ mod with_ureq {
             judge(sent.map_err(|error| in_words(&error))?.status())
         }
 
-        /// The lines of an answer that goes on for as long as both sides want.
+        /// The lines of an answer that continues until one side ends it.
         pub fn lines(&self, url: &Hidden, token: Option<&Hidden>) -> Result<Lines, PushError> {
             let request = self.get(url, token).config().timeout_global(None);
             let request = request.timeout_recv_response(Some(LONGEST));
@@ -66,7 +66,7 @@ mod with_ureq {
             Ok(Lines { reader })
         }
 
-        /// Whether the server lets nobody with this token read there.
+        /// Tells whether the server refuses reads of this address with this token.
         pub fn is_refused(&self, url: &Hidden, token: Option<&Hidden>) -> Result<bool, PushError> {
             let answer = self.get(url, token).call();
             let status = answer.map_err(|error| in_words(&error))?.status();
@@ -86,7 +86,7 @@ mod with_ureq {
         }
     }
 
-    /// The lines of an answer, each with a bound.
+    /// The lines of an answer; the bytes of each are bounded.
     pub struct Lines {
         reader: BufReader<ureq::BodyReader<'static>>,
     }
@@ -134,7 +134,7 @@ mod with_ureq {
         }
     }
 
-    /// Never the address, which some errors have in their text.
+    /// The error as text, without the address, which some errors have in their text.
     fn in_words(error: &ureq::Error) -> PushError {
         use ureq::Error;
         match error {
@@ -143,7 +143,7 @@ mod with_ureq {
             }
             Error::HostNotFound => PushError::passing("the name of the server is not known"),
             Error::ConnectionFailed => PushError::passing("no connection to the server"),
-            // What TLS refuses comes as data that is not accepted.
+            // An error of TLS may come as invalid data.
             Error::Io(error) if error.kind() != io::ErrorKind::InvalidData => {
                 PushError::passing(by_kind(error))
             }
@@ -154,7 +154,7 @@ mod with_ureq {
             Error::InvalidProxyUrl | Error::ConnectProxyFailed(_) => {
                 PushError::passing("the proxy of the environment does not answer as one")
             }
-            _ => PushError::passing("the answer of the server is no HTTP"),
+            _ => PushError::passing("the answer of the server is not HTTP"),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Messages to people by HTTP. Each channel has one thread and one bounded queue: a slow or dead server holds up nothing but
-//! its own messages. Nothing here can be called by what runs in a slot: addresses come from slots.toml alone.
+//! Messages to people by HTTP. Each channel has one thread and one bounded queue: a slow or dead server delays only its
+//! own messages. Programs in a slot can't use this: addresses come from slots.toml only.
 
 mod http;
 mod queue;
@@ -15,16 +15,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
-/// A message is tried this often: a server that restarts is back by then.
+/// The maximum of attempts for a message: a server that restarts is back by then.
 const TRIES: u32 = 4;
-/// The pause before the second try; each further one is four times as long.
+/// The pause before the second attempt; each further pause is four times as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Why a message did not arrive, in words that name no address.
+/// Why a message did not arrive. The text names no address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushError {
     pub text: String,
-    /// Another try may succeed.
+    /// Whether another attempt may succeed.
     pub may_pass: bool,
 }
 
@@ -46,13 +46,13 @@ impl PushError {
     }
 }
 
-/// What fails of the channels at present, in words.
+/// The channels that fail now, with the reason as text.
 pub type Failing = BTreeMap<&'static str, String>;
 
-/// What became of a test message.
+/// The result of a test message.
 pub type Delivered = Result<Duration, PushError>;
 
-/// The way out: a queue for each channel, whose thread is started with its first message.
+/// A queue for each channel. The thread of a channel is started with its first message.
 #[derive(Debug, Default)]
 pub struct Pusher {
     queues: BTreeMap<Channel, Arc<PushQueue>>,
@@ -60,12 +60,12 @@ pub struct Pusher {
 }
 
 impl Pusher {
-    /// Where failures are noted, for whoever shows them.
+    /// The failures of the channels, for the code that shows them.
     pub fn failing(&self) -> watch::Sender<Failing> {
         self.failing.clone()
     }
 
-    /// Sends it as soon as those before it are sent; tries again if that may help. It never waits.
+    /// Queues a message; the thread tries again if that may help. This never blocks.
     pub fn send(&mut self, post: Post) {
         let (channel, slot) = (post.channel, post.about.clone());
         if let Err(error) = self.queue(QueuedPush::new(post, TRIES)) {
@@ -73,12 +73,12 @@ impl Pusher {
         }
     }
 
-    /// Sends it once; the receiver learns what became of it.
+    /// Sends a message once; the receiver gets the result.
     pub fn test(&mut self, post: Post) -> oneshot::Receiver<Delivered> {
         let (told, result) = oneshot::channel();
         let pending = QueuedPush::new(post, 1).telling(told);
         if let Err(error) = self.queue(pending) {
-            // The sender was dropped with the message, which says less.
+            // The sender was dropped with the message, so the first receiver would get no reason.
             let (told, result) = oneshot::channel();
             let _ = told.send(Err(PushError::lasting(error.to_string())));
             return result;
@@ -100,7 +100,7 @@ impl Pusher {
 }
 
 impl Drop for Pusher {
-    /// The threads end when their message under way is sent or has failed.
+    /// Closes the queues. The threads end when their present message is sent or has failed.
     fn drop(&mut self) {
         self.queues.values().for_each(|queue| queue.close());
     }
@@ -116,7 +116,7 @@ fn start(channel: Channel, failing: watch::Sender<Failing>) -> io::Result<Arc<Pu
     Ok(queue)
 }
 
-/// The thread of a channel.
+/// Sends the messages of a channel, in its thread.
 fn deliver_all(queue: &PushQueue, failing: &watch::Sender<Failing>) {
     let agent = http::HttpClient::new();
     while let NextPush::Message(pending) = queue.next() {
@@ -139,7 +139,7 @@ fn deliver_all(queue: &PushQueue, failing: &watch::Sender<Failing>) {
     }
 }
 
-/// `None` if it was withdrawn before it could be sent, or the daemon ends.
+/// Sends a message. `None` if it was withdrawn before it could be sent, or the daemon ends.
 fn deliver(agent: &http::HttpClient, queue: &PushQueue, pending: &QueuedPush) -> Option<Delivered> {
     let mut pause = FIRST_PAUSE;
     for nth in 1.. {

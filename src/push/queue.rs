@@ -1,4 +1,4 @@
-//! The messages of one channel that wait for their turn, bounded in bytes.
+//! The queued messages of one channel, bounded in bytes.
 
 use super::Delivered;
 use crate::core::alerts::{Channel, Post};
@@ -8,10 +8,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Sixty of the longest messages: one for each slot of a large house.
+/// The maximum bytes of a queue, about sixty of the longest messages: one for each slot of a large installation.
 const MAX_BYTES: usize = 256 << 10;
 
-/// A message, and who wants to know what becomes of it.
+/// A message, and the receiver of its result.
 #[derive(Debug)]
 pub struct QueuedPush {
     post: Post,
@@ -53,7 +53,7 @@ impl QueuedPush {
 
     pub fn tell(self, result: Delivered) {
         if let Some(told) = self.told {
-            // Whoever asked may have gone.
+            // The client may be gone.
             let _ = told.send(result);
         }
     }
@@ -63,7 +63,7 @@ impl QueuedPush {
     }
 }
 
-/// What the thread does next.
+/// What the channel's thread does next.
 #[derive(Debug)]
 pub enum NextPush {
     Message(QueuedPush),
@@ -84,7 +84,7 @@ struct QueueState {
 }
 
 impl QueueState {
-    /// Takes out the first message that fits.
+    /// Removes and returns the first message that matches.
     fn take(&mut self, fits: impl Fn(&QueuedPush) -> bool) -> Option<QueuedPush> {
         let at = self.waiting.iter().position(fits)?;
         let taken = self.waiting.remove(at)?;
@@ -94,7 +94,7 @@ impl QueueState {
 }
 
 impl PushQueue {
-    /// Nobody hears of an ask that is over before its message was sent: both are dropped.
+    /// Queues a message. If it ends an ask whose message was not sent yet, both are dropped.
     pub fn push(&self, pending: QueuedPush) -> io::Result<()> {
         let mut state = self.lock();
         if state.take(|one| one.is_ended_by(&pending.post)).is_some() {
@@ -128,8 +128,8 @@ impl PushQueue {
         }
     }
 
-    /// Waits before the next try; whether there is to be one. The end of what it is about, which came meanwhile, is dropped
-    /// with it.
+    /// Waits before the next attempt; returns whether to make it. If a message came meanwhile that the ask is over,
+    /// both messages are dropped.
     pub fn pause(&self, pending: &QueuedPush, pause: Duration) -> bool {
         let until = Instant::now() + pause;
         let mut state = self.lock();
@@ -152,7 +152,7 @@ impl PushQueue {
         self.changed.notify_all();
     }
 
-    /// A thread that panicked with it has left nothing half done.
+    /// A panic while this was held can't leave the state half changed.
     fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,5 @@
-//! What comes in by the reply topic of ntfy: a stream that the daemon holds open to the server, so that no port is open here.
+//! Replies from the reply topic of ntfy: a stream that the daemon keeps open to the server, so that it needs no open
+//! port.
 
 use super::http::HttpClient;
 use super::{Failing, PushError};
@@ -12,14 +13,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
-/// Replies that wait for the daemon; each is a code of 20 characters.
+/// The maximum of queued replies; each is a code of 20 characters.
 const MAX_REPLIES: usize = 16;
-/// Longer is no code.
+/// The maximum characters of a reply; a longer one is not a code.
 const MAX_REPLY: usize = 64;
 /// The pause before a new connection; it doubles up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Who can read the topic is looked at again after this long, when the server says that it is there.
+/// The interval at which it is checked again who can read the topic, while the server sends lines.
 const LOOK_AGAIN: Duration = Duration::from_secs(10 * 60);
 
 /// The keys under which a failure is shown.
@@ -31,7 +32,7 @@ const PRIVATE: &str = "ntfy answers";
 pub struct Replies {
     codes: mpsc::Receiver<String>,
     is_private: Arc<AtomicBool>,
-    /// Dropped with this: the thread's pauses end then.
+    /// Dropping this ends the thread's pauses.
     _stop: Sender<()>,
 }
 
@@ -41,7 +42,7 @@ impl Replies {
         config: &NtfyConfig,
         failing: watch::Sender<Failing>,
     ) -> io::Result<Option<Replies>> {
-        // Those of a stream before it.
+        // Removes the failures of an earlier stream.
         failing.send_if_modified(|failing| {
             failing.remove(STREAM).is_some() | failing.remove(PRIVATE).is_some()
         });
@@ -80,8 +81,8 @@ impl Replies {
         self.codes.recv().await
     }
 
-    /// Whether nobody but the readers that the server knows can read the topic: neither without a token nor with the one in
-    /// slots.toml, which every program of this user can read.
+    /// Tells whether only readers that the server knows can read the topic: neither a reader without a token nor one
+    /// with the token in slots.toml, which every program of this user can read.
     pub fn topic_is_private(&self) -> bool {
         self.is_private.load(Ordering::SeqCst)
     }
@@ -126,7 +127,7 @@ impl ReplyStream {
                 pause = FIRST_PAUSE;
             }
             if let Some(error) = error {
-                let text = format!("the replies of ntfy are not heard: {}", error.text);
+                let text = format!("the replies of ntfy are not received: {}", error.text);
                 self.note(STREAM, Some(text));
             }
             match self.stopped.recv_timeout(pause) {
@@ -137,11 +138,12 @@ impl ReplyStream {
         }
     }
 
-    /// Until the server ends the stream. What came while there was none is kept there, and comes first.
+    /// Receives replies until the server ends the stream. The server keeps replies that came while there was no stream;
+    /// they come first.
     fn hear(&mut self) -> Option<PushError> {
         let since = match &self.last {
             Some(id) => id.clone(),
-            // By the server's clock.
+            // Relative to the server's clock.
             None => format!("{}s", self.began.elapsed().as_secs() + 1),
         };
         let url = Hidden::new(format!("{}/json?since={since}", self.reply.reveal()));
@@ -159,9 +161,9 @@ impl ReplyStream {
         None
     }
 
-    /// `None` if nobody listens any more.
+    /// Takes a line; `None` if the receiver is gone.
     fn take(&mut self, line: &str) -> Option<()> {
-        // Another kind of line is none of ours.
+        // Lines of other kinds are ignored.
         let Ok(line) = serde_json::from_str::<NtfyLine>(line) else {
             return Some(());
         };
@@ -180,7 +182,8 @@ impl ReplyStream {
         (!self.codes.is_closed()).then_some(())
     }
 
-    /// A yes is offered only if its code is safe from those who can read slots.toml.
+    /// Checks who can read the topic. A button for yes is offered only if its code is safe from programs that can read
+    /// slots.toml.
     fn look_who_reads(&mut self) {
         if !self.allows {
             return;
@@ -193,15 +196,15 @@ impl ReplyStream {
         self.is_private.store(private == Ok(true), Ordering::SeqCst);
         let text = match private {
             Ok(true) => None,
-            Ok(false) => Some("`answers = \"allow\"` is not in force: the topic of ntfy can be read without a token or with the one in slots.toml; let that token write only".to_owned()),
-            Err(error) => Some(format!("`answers = \"allow\"` is not in force: who can read the topic of ntfy is not known: {}", error.text)),
+            Ok(false) => Some("`answers = \"allow\"` is not in force: the topic of ntfy can be read without a token or with the one in slots.toml; give that token write access only".to_owned()),
+            Err(error) => Some(format!("`answers = \"allow\"` is not in force: it is unknown who can read the topic of ntfy: {}", error.text)),
         };
         self.note(PRIVATE, text);
     }
 
     fn note(&self, key: &'static str, text: Option<String>) {
         if self.codes.is_closed() {
-            // Another stream may have taken its place.
+            // Another stream may have replaced this one.
             return;
         }
         let is_new = self.failing.send_if_modified(|failing| match &text {

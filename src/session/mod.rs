@@ -1,5 +1,5 @@
-//! The part of a slot's task for a program that is not Claude Code, and what a session has in addition to a slot: its limits, its
-//! prompt, and its end.
+//! The part of a slot's task for a program that is not Claude Code, and what a session has in addition to a slot: its
+//! limits, its prompt, and its end.
 
 mod owner;
 mod prompt;
@@ -25,11 +25,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often the shell is checked while a client waits for a command: a shell that another program has replaced never reports the
-/// end of the command.
+/// The interval at which the shell is checked while a client waits for a command: a shell that another program has
+/// replaced never reports the end of the command.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// A shell without a prompt by then does not set the marks that it should set.
+/// A shell without a prompt after this time does not set the marks that it should set.
 const FIRST_PROMPT: Duration = Duration::from_secs(20);
 
 /// A shell that has edited a line for this long, in silence, has shown a prompt without marks.
@@ -48,11 +48,11 @@ struct PlainSession {
     owner: Owner,
     /// Why it is about to be removed.
     leaving: Option<String>,
-    /// The end was requested, with the reason.
+    /// Set if its end was requested, with the reason.
     ending: Option<SessionEnding>,
     /// The program that ran when a command was typed.
     program: Option<ShellProgram>,
-    /// Since when another program is known to run there.
+    /// The time since which another program is known to run there.
     replaced: Option<Instant>,
     /// Why the shell will report nothing more.
     silenced: Option<&'static str>,
@@ -62,7 +62,7 @@ struct PlainSession {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SessionEnding {
     why: String,
-    /// Its own time was over.
+    /// Whether its own time limit was reached.
     timed_out: bool,
 }
 
@@ -80,7 +80,7 @@ struct ShellProgram {
     words: Vec<u8>,
 }
 
-/// A client waits for a command.
+/// A client that waits for a command.
 struct AwaitedCommand {
     stage: TypingStage,
     began: Instant,
@@ -88,14 +88,14 @@ struct AwaitedCommand {
 }
 
 enum TypingStage {
-    /// For the first prompt; then this is written.
+    /// Waits for the first prompt; then these bytes are written.
     ShellPrompt(Vec<u8>, Person),
-    /// For the prompt after the command. The command's output begins here at the earliest.
+    /// Waits for the prompt after the command. The command's output begins at this position at the earliest.
     Command(u64),
 }
 
 impl PlainSession {
-    /// From its record on the disk, if there is one.
+    /// A session, with its record on the disk if there is one.
     pub fn new(terms: SessionTerms, file: &Path) -> PlainSession {
         let ended = SessionRecord::load(file)
             .ok()
@@ -119,7 +119,7 @@ impl PlainSession {
         }
     }
 
-    /// Whether its program runs, and its end was not requested.
+    /// Tells whether its program runs, and its end was not requested.
     fn runs_on(&self) -> bool {
         self.ended.is_none() && self.ending.is_none()
     }
@@ -156,7 +156,7 @@ impl PlainSession {
         }
     }
 
-    /// It is about to be closed, and waiting clients get this reason.
+    /// Marks the session as about to be closed; waiting clients get this reason.
     pub fn leaves(&mut self, why: String) {
         self.leaving.get_or_insert(why);
     }
@@ -178,19 +178,19 @@ impl PlainSession {
         [over, idle, typing].into_iter().flatten().min()
     }
 
-    /// How long it may be idle, if it can be idle now: a shell at its prompt.
+    /// The idle limit, if the session can be idle now: a shell at its prompt.
     fn idle_limit(&self) -> Option<Duration> {
         let rests = self.prompt.as_ref().is_some_and(ShellPrompt::is_ready);
         self.terms.idle_close.filter(|_| rests)
     }
 
-    /// How long it has been idle, if that is too long.
+    /// The idle limit, if it has been exceeded.
     fn idle_for_too_long(&self) -> Option<Duration> {
         let limit = self.idle_limit().filter(|_| self.runs_on())?;
         (self.active.elapsed() >= limit).then_some(limit)
     }
 
-    /// Why its program must end now.
+    /// Why its program must end now, if it must.
     fn must_end(&self) -> Option<SessionEnding> {
         if !self.runs_on() {
             return None;
@@ -222,7 +222,7 @@ pub(crate) struct PlainProgram {
 impl ProgramKind for PlainProgram {
     const KIND: Kind = Kind::Shell;
     const READS_SCREEN: bool = false;
-    /// The session needs a check.
+    /// Reports that the session needs a check.
     type News = ();
 
     fn new(context: &SlotContext, config: &SlotConfig) -> PlainProgram {
@@ -289,7 +289,7 @@ impl ProgramKind for PlainProgram {
         }))
     }
 
-    /// It counts as ready from its start.
+    /// A plain program counts as ready from its start.
     fn first_sight() -> Option<Input> {
         Some(Input::Saw(Observation {
             state: State::Idle,
@@ -386,7 +386,7 @@ impl PlainProgram {
 }
 
 impl Slot<PlainProgram> {
-    /// Time has passed for a session, or its owner has ended.
+    /// Checks a session after time has passed, or its owner has ended.
     async fn look_after_session(&mut self) {
         self.settle_typing().await;
         match self.must_end().await {
@@ -433,7 +433,7 @@ impl Slot<PlainProgram> {
         }
     }
 
-    /// Whether the shell is the only process of its session.
+    /// Tells whether the shell is the only process of its session.
     async fn is_alone(&mut self) -> bool {
         let Some(pid) = self.machine().pid() else {
             return true;
@@ -443,7 +443,7 @@ impl Slot<PlainProgram> {
             .is_some_and(|usage| usage.is_none_or(|usage| usage.processes <= 1))
     }
 
-    /// The program of a session has ended: this is recorded for a later daemon.
+    /// Records the end of a session's program for a later daemon.
     fn note_end(&mut self, report: &ExitReport, at: DateTime<Utc>) {
         let by_machine = self.machine().ends_because();
         let Some(session) = &mut self.own_mut().session else {
@@ -474,7 +474,7 @@ impl Slot<PlainProgram> {
                 cols,
                 rows,
                 ended,
-                // Somebody may have removed it.
+                // The record may have been removed.
                 ..SessionRecord::load(&file).unwrap_or(made)
             };
             record.save(&file)
@@ -484,8 +484,8 @@ impl Slot<PlainProgram> {
         }
     }
 
-    /// No shim answers. It may have been stopped; the orphans of a dead one are ended. A living shim is left alone, whether or
-    /// not it can be reached.
+    /// Adopts a session whose shim does not answer. The shim may have been stopped; the orphans of a dead one are
+    /// ended. A living shim is left alone, whether or not it can be reached.
     async fn take_up_session_left(&mut self) -> bool {
         let may_have_shim = self.may_have_shim();
         if may_have_shim && self.take_up_awoken().await {
@@ -506,7 +506,7 @@ impl Slot<PlainProgram> {
         false
     }
 
-    /// A session without a shim: its end is known, or it ended with its shim.
+    /// Handles a session without a shim: its end is known, or it ended with its shim.
     async fn take_up_ended(&mut self) {
         let recording = self.recording().to_owned();
         let looked = self.disk().run(move || recording.exists()).await;

@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(250);
 pub(super) enum Owner {
     /// There is no owner.
     None,
-    /// By its handle, which always refers to the same process.
+    /// The owner's handle, which always refers to the same process.
     Watched(OwnedFd),
     Gone,
 }
@@ -28,7 +28,7 @@ impl Owner {
         }
     }
 
-    /// The handle of a process becomes readable when it has ended.
+    /// Tells whether the owner has ended. The handle of a process becomes readable when it has ended.
     pub fn is_gone(&self) -> bool {
         match self {
             Owner::None => false,
@@ -40,7 +40,7 @@ impl Owner {
         }
     }
 
-    /// Returns when it has ended, never if there is none.
+    /// Returns when the owner has ended; never if there is none.
     pub async fn gone(&self) {
         if matches!(self, Owner::None) {
             return std::future::pending().await;
@@ -60,7 +60,8 @@ pub fn running_process(pid: u32) -> Option<OwnerProcess> {
     })
 }
 
-/// The handle first: it always refers to the same process, and the start time then tells whether it is the right one.
+/// A handle of this process. The handle is opened first, because it always refers to the same process; the start time
+/// then tells whether it is the right one.
 fn handle(process: OwnerProcess) -> Option<OwnedFd> {
     let pid = Pid::from_raw(i32::try_from(process.pid).ok()?)?;
     let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;

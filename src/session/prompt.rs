@@ -1,4 +1,4 @@
-//! The state of a shell, from the marks that it prints. Pure.
+//! The state of a shell, tracked by the marks that it prints. Pure.
 
 use crate::core::terminal::{FoundMark, Mark, PromptMarks};
 
@@ -9,7 +9,7 @@ enum PromptPhase {
     /// Between a command and the next prompt.
     Drawing,
     Ready,
-    /// It waits for the rest of a command.
+    /// The shell waits for the rest of a command.
     Unfinished,
     /// A line was entered, and the shell has not reacted yet.
     Submitted,
@@ -20,7 +20,7 @@ enum PromptPhase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Finished {
     pub code: i32,
-    /// Its output: from here to there. `None` for a line that was not a command.
+    /// The start and end of its output; `None` for a line that was not a command.
     pub output: Option<(u64, u64)>,
 }
 
@@ -28,9 +28,9 @@ pub(super) struct Finished {
 pub(super) struct ShellPrompt {
     marks: PromptMarks,
     phase: PromptPhase,
-    /// Where the output of the running command began.
+    /// The position at which the output of the running command began.
     began: Option<u64>,
-    /// Where it ended, if the shell reports that before it draws the prompt.
+    /// The position at which it ended, if the shell reports that before it draws the prompt.
     ended: Option<u64>,
     finished: Option<Finished>,
     /// The number of the last prompt.
@@ -49,14 +49,14 @@ impl ShellPrompt {
         }
     }
 
-    /// Processes the shell's output; positions are counted in bytes that came this way.
+    /// Processes the shell's output; positions count the bytes that were processed here.
     pub fn feed(&mut self, bytes: &[u8]) {
         for found in self.marks.scan(bytes) {
-            self.heard(found);
+            self.take_mark(found);
         }
     }
 
-    /// So many bytes came before all that was processed so far: positions are counted from the first.
+    /// Adds this many bytes that came before everything processed so far: positions count from the first of them.
     pub fn move_on(&mut self, bytes: u64) {
         self.marks.move_on(bytes);
         let output = self.finished.iter_mut().flat_map(|done| &mut done.output);
@@ -65,7 +65,7 @@ impl ShellPrompt {
         places.chain(ends).for_each(|place| *place += bytes);
     }
 
-    fn heard(&mut self, found: FoundMark) {
+    fn take_mark(&mut self, found: FoundMark) {
         match found.mark {
             Mark::Ready if self.phase == PromptPhase::Drawing => self.phase = PromptPhase::Ready,
             Mark::Ready => {}
@@ -76,7 +76,7 @@ impl ShellPrompt {
                 self.ended = None;
                 self.phase = PromptPhase::Running;
             }
-            // A repeated mark belongs to a prompt that is drawn again.
+            // A repeated mark belongs to a prompt that is redrawn.
             Mark::OutputEnds => drop(self.ended.get_or_insert(found.start)),
             // A prompt that is only redrawn, as readline does for a line of several rows.
             Mark::Ended { prompt, .. } if self.shown.replace(prompt) == Some(prompt) => {}
@@ -89,13 +89,14 @@ impl ShellPrompt {
         }
     }
 
-    /// A command was sent, and the next event is its end.
+    /// Notes that a command was sent; the next event is its end.
     pub fn submit(&mut self) {
         self.phase = PromptPhase::Submitted;
         self.finished = None;
     }
 
-    /// Somebody wrote this to the shell: after an Enter it no longer waits for a command, although it has not reported that yet.
+    /// Notes bytes that were written to the shell: after an Enter it no longer waits for a command, although it has not
+    /// reported that yet.
     pub fn written(&mut self, bytes: &[u8]) {
         if self.takes_lines() && matches!(bytes.last(), Some(b'\r' | b'\n')) {
             self.phase = PromptPhase::Submitted;
@@ -114,7 +115,7 @@ impl ShellPrompt {
         self.phase == PromptPhase::Unfinished
     }
 
-    /// Whether a line that is typed now is a command, or the rest of one.
+    /// Tells whether a line that is typed now is a command, or the rest of one.
     pub fn takes_lines(&self) -> bool {
         self.is_ready() || self.is_unfinished()
     }
@@ -124,7 +125,7 @@ impl ShellPrompt {
         self.finished.filter(|_| self.is_ready())
     }
 
-    /// Where the output of the running command began.
+    /// The position at which the output of the running command began.
     pub fn began(&self) -> Option<u64> {
         self.began
     }

@@ -23,7 +23,7 @@ pub struct SessionRecord {
     pub command: Vec<String>,
     pub cwd: PathBuf,
     pub env: BTreeMap<String, String>,
-    /// `env` is its whole environment.
+    /// Whether `env` is its whole environment.
     #[serde(default)]
     pub env_clear: bool,
     pub cols: u16,
@@ -41,15 +41,15 @@ pub struct SessionRecord {
 pub struct Ended {
     pub at: DateTime<Utc>,
     pub report: ExitReport,
-    /// As a sentence.
+    /// The reason, as a sentence.
     pub why: Option<String>,
-    /// It was ended because its time was over.
+    /// missiond ended it because its time limit was reached.
     #[serde(default)]
     pub timed_out: bool,
 }
 
 impl Ended {
-    /// For a session whose program was never started.
+    /// The end of a session whose program was never started.
     pub fn never_ran(why: &str) -> Ended {
         Ended {
             at: Utc::now(),
@@ -74,7 +74,7 @@ impl SessionRecord {
         records.filter(|record| record.ended.is_none()).count()
     }
 
-    /// For a session whose file can't be read: it may run, and must not be lost.
+    /// A record for a session whose file can't be read: it may run, and must not be lost.
     pub fn unknown(id: &str) -> SessionRecord {
         SessionRecord {
             id: id.to_owned(),
@@ -124,7 +124,7 @@ impl SessionRecord {
         files::save(path, &text)
     }
 
-    /// The corresponding slot.
+    /// The configuration of the session as a slot.
     pub fn slot(&self) -> SlotConfig {
         SlotConfig {
             role: ROLE.to_owned(),

@@ -45,7 +45,7 @@ impl Slot<PlainProgram> {
         let Some(prompt) = &session.prompt else {
             return Err(cant_tell(
                 name,
-                "it is no bash or zsh that missiond started",
+                "it is not a bash or zsh that missiond started",
             ));
         };
         let unheard = session.typing.is_none() && !prompt.takes_lines();
@@ -84,7 +84,7 @@ impl Slot<PlainProgram> {
                 let (bytes, person) = (std::mem::take(bytes), person.clone());
                 typing.stage = TypingStage::Command(end);
                 prompt.submit();
-                // The program that is asked to run it; another one would not report the end.
+                // The program that runs the command. Another program would not report the end.
                 session.program = pid.and_then(program_of);
                 (session.replaced, session.silenced) = (None, None);
                 if let Err(error) = self.write_down("a command", &person, bytes).await {
@@ -133,7 +133,7 @@ impl Slot<PlainProgram> {
         }
     }
 
-    /// Why the shell will not report the end of a command, if that is so.
+    /// Why the shell will not report the end of a command, if it will not.
     fn silence(&self) -> Option<&'static str> {
         let (session, pid) = (self.own().session.as_ref()?, self.machine().pid()?);
         if session.replaced.is_some_and(|at| at.elapsed() >= REPLACED) {
@@ -145,7 +145,7 @@ impl Slot<PlainProgram> {
         (edits && waits_in_foreground(pid)).then_some("its shell shows a prompt without the marks")
     }
 
-    /// Which program shows the first prompt: after an `exec` it is another one.
+    /// Records which program shows the first prompt: after an `exec` it is another one.
     pub(super) fn know_shell(&mut self) {
         let session = self.own().session.as_ref();
         let is_unknown = session.is_some_and(|session| {
@@ -160,7 +160,7 @@ impl Slot<PlainProgram> {
         }
     }
 
-    /// After `exec` no shell is left to report the end of a command.
+    /// Notes an `exec`, after which no shell is left to report the end of a command.
     fn note_replaced(&mut self) {
         let now = self.machine().pid().and_then(program_of);
         let Some(session) = &mut self.own_mut().session else {
@@ -212,13 +212,13 @@ impl Slot<PlainProgram> {
     }
 }
 
-/// As shells do: 128 plus the number for a signal.
+/// The exit code as shells report it: 128 plus the number for a signal.
 fn exit_code(report: &ExitReport) -> Option<i32> {
     report.code.or(report.signal.map(|signal| 128 + signal))
 }
 
 fn cant_tell(name: &str, why: &str) -> RpcError {
-    let text = format!("when a command of {name} is done can't be told: {why}");
+    let text = format!("it is unknown when a command of {name} is done: {why}");
     RpcError::new(Fault::Refused, text).next(format!(
         "wait for silence instead: missiond type {name} … --quiet 500ms\n\
          or for its prompt: missiond type {name} … --until-prompt REGEX"
@@ -232,7 +232,7 @@ fn program_of(pid: u32) -> Option<ShellProgram> {
     })
 }
 
-/// Whether it waits for something, and has the terminal's foreground process group.
+/// Tells whether it waits for something, and is in the terminal's foreground process group.
 fn waits_in_foreground(pid: u32) -> bool {
     Stat::of(pid).is_some_and(|stat| {
         stat.field(Stat::STATE) == Some("S")

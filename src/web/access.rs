@@ -1,5 +1,5 @@
-//! Codes and tokens. A code is shown once, in a terminal outside the slots, and gives one token; each request carries a token.
-//! Only their digests are kept. Pure, except for the kernel's random numbers.
+//! Codes and tokens. A code is shown once, in a terminal outside the slots, and gives one token; each request carries a
+//! token. Only their digests are kept. Pure, except for the kernel's random numbers.
 
 use crate::control::scope::Scope;
 use crate::core::text::hex;
@@ -15,10 +15,11 @@ pub const CODE_LIFE: Duration = Duration::from_secs(60);
 pub const TICKET_LIFE: Duration = Duration::from_secs(30);
 /// A token that is not used for this long expires.
 pub const TOKEN_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
-/// The most codes and tokens; a new one replaces the oldest.
+/// The maximum of codes and tokens; a new one replaces the oldest.
 const MOST: usize = 64;
 
-/// Wrong codes and tokens within [`STRIKE_WINDOW`] that are answered at once; after that each one waits for [`PENALTY`].
+/// The number of wrong codes and tokens within [`STRIKE_WINDOW`] that are answered at once; after that, each answer is
+/// delayed by [`PENALTY`].
 const FREE_STRIKES: usize = 10;
 const STRIKE_WINDOW: Duration = Duration::from_secs(60);
 pub const PENALTY: Duration = Duration::from_secs(1);
@@ -46,17 +47,17 @@ fn sum(secret: &str) -> Sum {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Grant {
     scope: Scope,
-    /// When it was created or last used.
+    /// The time at which it was created or last used.
     at: Instant,
 }
 
-/// The valid codes and tokens. They are looked up by digest, not compared with the secret, so the time reveals nothing about the
-/// secret.
+/// The valid codes and tokens. They are looked up by digest, not compared with the secret, so the time reveals nothing
+/// about the secret.
 #[derive(Debug, Default)]
 pub struct Access {
     codes: HashMap<Sum, Grant>,
     tokens: HashMap<Sum, Grant>,
-    /// When wrong ones came.
+    /// The times of wrong codes and tokens.
     strikes: Vec<Instant>,
 }
 
@@ -79,7 +80,7 @@ impl Access {
         Ok(Some((token, grant.scope)))
     }
 
-    /// What this token allows.
+    /// The scope of this token, if it is valid.
     pub fn scope(&mut self, token: &str, now: Instant) -> Option<Scope> {
         let grant = self.tokens.get_mut(&sum(token))?;
         if !is_good(grant, now, TOKEN_LIFE) {
@@ -89,7 +90,7 @@ impl Access {
         Some(grant.scope)
     }
 
-    /// Counts a wrong code or token. Returns how long its answer waits.
+    /// Counts a wrong code or token. Returns the delay of its answer.
     pub fn strike(&mut self, now: Instant) -> Option<Duration> {
         let is_recent = |at: &Instant| now.duration_since(*at) < STRIKE_WINDOW;
         self.strikes.retain(is_recent);
@@ -101,7 +102,7 @@ impl Access {
     }
 }
 
-/// The valid tickets, each with what it is good for. They are looked up by digest, as codes and tokens are.
+/// The valid tickets, each with its subject. They are looked up by digest, like codes and tokens.
 pub struct Tickets<T>(HashMap<Sum, (T, Instant)>);
 
 impl<T> Default for Tickets<T> {
@@ -122,7 +123,7 @@ impl<T> Tickets<T> {
         Ok(ticket)
     }
 
-    /// What a ticket is good for; it works once.
+    /// The subject of a ticket; it works once.
     pub fn redeem(&mut self, ticket: &str, now: Instant) -> Option<T> {
         let (of, at) = self.0.remove(&sum(ticket))?;
         (now.duration_since(at) <= TICKET_LIFE).then_some(of)

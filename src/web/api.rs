@@ -27,7 +27,7 @@ struct SessionParams {
     code: String,
 }
 
-/// What the client sends with each later request.
+/// The token that the client sends with each later request, and its scope.
 #[derive(Serialize)]
 pub(super) struct WebSession {
     token: String,
@@ -117,8 +117,8 @@ pub(super) async fn answer(
     Ok(Json(answer.map_err(RpcError::from)?))
 }
 
-/// The scope that these parameters need: a yes to more than this one call, an answer despite a doubt or a rule, and a command
-/// that no rule judges, need more than an answer or a message.
+/// The scope that these parameters need: a yes to more than this one call, an answer despite a doubt or a rule, and a
+/// command that no rule judges, need more than an answer or a message.
 fn needed_for(entry: &RequestEntry, params: &Value) -> Scope {
     let answer = params.get("answer").and_then(Value::as_str);
     let is_more = answer.is_some_and(|answer| keys::is_always(answer) || keys::widens(answer));

@@ -5,7 +5,8 @@ use axum::response::{IntoResponse, Response};
 use http::Uri;
 use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
 
-/// The page runs only its own scripts and talks only to its own server. Text of a slot that looks like a script stays text.
+/// The page runs only its own scripts and talks only to its own server. Text of a slot that looks like a script stays
+/// text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
      manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
      require-trusted-types-for 'script'";
@@ -47,7 +48,7 @@ const ASSETS: &[Asset] = assets! {
     "/assets/manifest.webmanifest", "application/manifest+json", "manifest.webmanifest";
 };
 
-/// Any other path is not found.
+/// Serves a file of the page; any other path is not found.
 pub(super) async fn answer(method: http::Method, uri: Uri) -> Response {
     let asset = ASSETS.iter().find(|asset| asset.path == uri.path());
     match asset.filter(|_| method == http::Method::GET) {

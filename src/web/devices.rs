@@ -1,5 +1,6 @@
-//! Paired devices: tokens that outlive the server. The file has their names, scopes and times, and SHA-256 sums in place of the
-//! codes and the tokens. `missiond web pair` writes it, and so does the server that takes a code; both hold a lock meanwhile.
+//! Paired devices: tokens that outlive the server. The file has their names, scopes and times, and SHA-256 digests
+//! instead of the codes and the tokens. `missiond web pair` writes it, and so does the server that takes a code; both
+//! hold a lock meanwhile.
 
 use super::access::WebSecret;
 use crate::control::scope::Scope;
@@ -14,13 +15,13 @@ use std::path::{Path, PathBuf};
 
 /// The name of the file in the state directory.
 const FILE: &str = "web-devices.json";
-/// How long the code of a new device is good: longer than that of a tab, since it has to be typed or scanned.
+/// How long the code of a new device is valid: longer than that of a tab, since it has to be typed or scanned.
 pub const PAIRING: TimeDelta = TimeDelta::minutes(10);
-/// The most devices.
+/// The maximum of devices.
 const MAX_DEVICES: usize = 32;
-/// The longest name.
+/// The maximum bytes of a name.
 const MAX_NAME: usize = 32;
-/// When a device was last used is written down at most this often.
+/// The minimum time between two updates of a device's last use.
 const USED_PAUSE: TimeDelta = TimeDelta::hours(1);
 
 /// A device, as the file has it.
@@ -30,16 +31,16 @@ pub struct Device {
     pub name: String,
     pub scope: Scope,
     pub made: DateTime<Utc>,
-    /// It is forgotten then.
+    /// The time at which it expires.
     pub until: DateTime<Utc>,
     pub last_used: Option<DateTime<Utc>>,
-    /// The sum of its code, until it has a token.
+    /// The digest of its code, until it has a token.
     code: Option<String>,
     token: Option<String>,
 }
 
 impl Device {
-    /// Whether it has exchanged its code for a token.
+    /// Tells whether it has exchanged its code for a token.
     pub fn is_paired(&self) -> bool {
         self.token.is_some()
     }
@@ -49,7 +50,7 @@ impl Device {
     }
 }
 
-/// What a token or a code is good for.
+/// The device and the scope of a token or code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceGrant {
     pub name: String,
@@ -67,21 +68,21 @@ fn sum(secret: &str) -> String {
 }
 
 impl Devices {
-    /// Those that are kept in this directory.
+    /// The devices in the file of this directory.
     pub fn in_dir(state: &Path) -> Devices {
         Devices {
             file: state.join(FILE),
         }
     }
 
-    /// All that have not expired.
+    /// All devices that have not expired.
     pub fn all(&self, now: DateTime<Utc>) -> io::Result<Vec<Device>> {
         let mut devices = self.load()?;
         devices.retain(|device| device.lives(now));
         Ok(devices)
     }
 
-    /// A new device, and the code by which it gets its token.
+    /// Adds a device, and returns the code with which it gets its token.
     pub fn pair(
         &self,
         name: &str,
@@ -144,7 +145,8 @@ impl Devices {
         Ok(grant.map(|grant| (token, grant)))
     }
 
-    /// What the token of a device is good for. One that has expired is removed, so that no clock that is set back revives it.
+    /// The grant of a device's token. An expired device is removed, so that a clock that is set back does not revive
+    /// it.
     pub fn grant(&self, token: &str, now: DateTime<Utc>) -> io::Result<Option<DeviceGrant>> {
         let wanted = Some(sum(token));
         let devices = self.load()?;
@@ -167,7 +169,7 @@ impl Devices {
         }))
     }
 
-    /// Forgets a device. Returns whether there was one of this name.
+    /// Removes a device. Returns whether there was one with this name.
     pub fn revoke(&self, name: &str, now: DateTime<Utc>) -> io::Result<bool> {
         self.change(now, |devices| {
             let before = devices.len();
@@ -188,7 +190,7 @@ impl Devices {
         serde_json::from_str(&text).map_err(unreadable)
     }
 
-    /// Changes the file, alone, and drops what has expired.
+    /// Changes the file under its lock, and drops expired devices.
     fn change<T>(
         &self,
         now: DateTime<Utc>,

@@ -1,4 +1,5 @@
-//! `GET /api/events`: events as server-sent events. The id of an event is its position; a client that was cut off continues with
+//! `GET /api/events`: events as server-sent events. The id of an event is its position; a client that was cut off
+//! continues with
 //! `?after=POSITION`, or the header `Last-Event-ID`.
 
 use super::refusal::HttpRefusal;
@@ -24,7 +25,7 @@ pub(super) struct EventsQuery {
     /// Names of slots, separated by commas; empty means all.
     #[serde(default)]
     slots: String,
-    /// Also the output of their programs.
+    /// Also send the output of their programs.
     #[serde(default)]
     data: bool,
     after: Option<u64>,
@@ -50,7 +51,7 @@ pub(super) async fn stream(
     };
     let client = (shared.dial)().await?;
     let notices = client.events(params).await.map_err(RpcError::from)?;
-    // A device that was revoked hears nothing more.
+    // The stream of a revoked device ends.
     let notices = notices.take_while(move |_| {
         let (shared, granted) = (shared.clone(), granted.clone());
         async move { granted.holds(&shared).await }
@@ -85,7 +86,7 @@ fn told(notice: Notice) -> sse::Event {
     }
 }
 
-/// The daemon has gone, or has dropped this listener: the client connects again.
+/// The last event of a stream: the daemon is gone, or has dropped this listener. The client connects again.
 fn last_one(error: &RpcError) -> sse::Event {
     let data = json!({ "error": error }).to_string();
     sse::Event::default().event("lost").data(data)

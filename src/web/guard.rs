@@ -1,6 +1,8 @@
-//! Refuses requests before their token is checked: requests for another host, requests from another page, and forms. Pure.
+//! Refuses requests before their token is checked: requests for another host, requests from another page, and forms.
+//! Pure.
 //!
-//! A browser also sends the requests of other pages to this machine. A page can't choose the headers `Host`, `Origin` and
+//! A browser also sends the requests of other pages to this machine. A page can't choose the headers `Host`, `Origin`
+//! and
 //! `Sec-Fetch-Site`, so these tell whether a request comes from the own page. Programs send only `Host`.
 
 use http::header::{CONTENT_TYPE, HOST, HeaderName, ORIGIN};
@@ -11,8 +13,8 @@ use std::net::SocketAddr;
 /// The host names by which a browser may reach this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hosts {
-    /// The address that it listens at, by plain HTTP. Names such as `localhost` are not included: they also mean other addresses,
-    /// where a program of a slot could listen and give the page its own scripts.
+    /// The address that it listens at, by plain HTTP. Names such as `localhost` are not included: they also mean other
+    /// addresses, where a program of a slot could listen and give the page its own scripts.
     own: String,
     /// Names of a proxy, which speaks HTTPS with the browser.
     behind_proxy: Vec<String>,
@@ -81,7 +83,7 @@ impl Hosts {
         is_in("http://", own) || is_in("https://", &self.behind_proxy)
     }
 
-    /// Whether this request may be processed.
+    /// Checks whether this request may be processed.
     pub fn check(&self, request: &Parts) -> Result<(), Denied> {
         self.check_host(request)?;
         self.check_origin(request)?;
@@ -128,7 +130,7 @@ fn is_of_browser(headers: &HeaderMap) -> bool {
         .any(|name| name.as_str().starts_with("sec-fetch-"))
 }
 
-/// JSON, with parameters or without. A form of another page can't have this type.
+/// Checks that the body is JSON, with or without parameters of the type. A form of another page can't have this type.
 fn check_content_type(headers: &HeaderMap) -> Result<(), Denied> {
     let given = only(headers, &CONTENT_TYPE).unwrap_or_default();
     let kind = given.split(';').next().unwrap_or_default().trim();

@@ -1,6 +1,6 @@
-//! `GET /api/live?slot=NAME`: pictures of a slot's screen by WebSocket, as it changes. A browser can't send a token with it, so the
-//! client gets a ticket first (`POST /api/ticket`): it is good once, for one slot and for half a minute, and is sent as a
-//! subprotocol. Nothing that comes from the client is read: looking on presses no key.
+//! `GET /api/live?slot=NAME`: snapshots of a slot's screen by WebSocket, as it changes. A browser can't send a token
+//! with it, so the client gets a ticket first (`POST /api/ticket`): it is valid once, for one slot and for half a
+//! minute, and is sent as a subprotocol. Data from the client is ignored, so a viewer can't press a key.
 
 use super::refusal::HttpRefusal;
 use super::server::{Granted, WebState};
@@ -20,15 +20,15 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The subprotocol that is spoken.
+/// The supported subprotocol.
 const PROTOCOL: &str = "missiond.v1";
-/// What stands before a ticket among the subprotocols.
+/// The prefix of a ticket among the subprotocols.
 const TICKET: &str = "ticket.";
-/// Bytes of the longest message of a client; none is wanted.
+/// The maximum bytes of a client's message; no messages are expected.
 const MAX_MESSAGE: usize = 1 << 10;
-/// Between two pictures.
+/// The minimum time between two snapshots.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A client that takes no picture for this long is dropped.
+/// A client that takes no snapshot for this long is dropped.
 const SEND_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Deserialize)]
@@ -89,8 +89,8 @@ pub(super) async fn answer(
     }))
 }
 
-/// The slot, and what the ticket is good for. A page of another origin is refused, and so is a client without one: only a
-/// browser needs this way, and it always names the origin.
+/// Redeems the ticket, for its slot and its grant. A page of another origin is refused, and so is a client without an
+/// origin: only browsers need this endpoint, and they always send one.
 async fn admitted(
     shared: &WebState,
     query: Result<Query<LiveQuery>, QueryRejection>,
@@ -111,7 +111,7 @@ async fn admitted(
     let redeemed = ticket.and_then(|ticket| shared.tickets().redeem(ticket, Instant::now()));
     let Some((slot, granted)) = redeemed else {
         shared.refuse_secret().await;
-        let text = "a ticket is needed, which is good once and for half a minute";
+        let text = "a ticket is needed; each is valid once, for half a minute";
         let refusal = HttpRefusal::new(StatusCode::UNAUTHORIZED, Fault::Refused, text);
         return Err(refusal.next("get one with POST /api/ticket"));
     };
@@ -127,7 +127,7 @@ async fn admitted(
     Ok((slot, granted))
 }
 
-/// Sends a picture now and after each change, until the client goes or may look no longer.
+/// Sends a snapshot of the screen now and after each change, until the client is gone or its access is revoked.
 async fn show(
     shared: &WebState,
     socket: &mut WebSocket,
@@ -153,7 +153,7 @@ async fn show(
         }
         tokio::select! {
             changed = change(&mut events) => changed?,
-            // Only the end of the connection counts: whatever else comes is not read.
+            // Only the end of the connection counts: other data is not read.
             () = gone(socket) => return Ok(()),
         }
     }
@@ -172,7 +172,7 @@ async fn picture(client: &mut Client, slot: &str) -> Result<String, RpcError> {
     Ok(json!(screen).to_string())
 }
 
-/// Waits for a change, and for more of them until the pause is over.
+/// Waits for a change, and collects more of them until the pause is over.
 async fn change(
     events: &mut (impl Stream<Item = Result<Notice, crate::control::client::CallError>> + Unpin),
 ) -> Result<(), RpcError> {
@@ -185,7 +185,7 @@ async fn change(
     Ok(())
 }
 
-/// Returns when the client has ended the connection, or has said anything: nobody who looks on says something.
+/// Returns when the client has ended the connection, or has sent anything: a viewer sends nothing.
 async fn gone(socket: &mut WebSocket) {
     loop {
         match socket.recv().await {

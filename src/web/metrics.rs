@@ -9,7 +9,7 @@ use axum::response::IntoResponse;
 use http::header::CONTENT_TYPE;
 use std::sync::Arc;
 
-/// Every token may look.
+/// Answers with the metrics; a token of any scope is enough.
 pub(super) async fn answer(
     State(shared): State<Arc<WebState>>,
 ) -> Result<impl IntoResponse, HttpRefusal> {

@@ -21,7 +21,7 @@ const ERRORS: [(&str, &str); 10] = [
     ("415", "The body is not JSON."),
     ("502", "It failed, or the daemon does not run."),
     ("503", "The daemon or this server is full."),
-    ("504", "It took longer than it may."),
+    ("504", "It took longer than its time limit."),
 ];
 
 pub(super) async fn answer() -> Json<Value> {
@@ -111,7 +111,7 @@ fn session() -> Value {
     json!({
         "post": {
             "operationId": "session",
-            "summary": "Gives a token for a code, which is used up by this.",
+            "summary": "Exchanges a code for a token; a code works once.",
             "security": [],
             "requestBody": { "required": true, "content": as_json(code) },
             "responses": responses(as_json(token)),
@@ -137,7 +137,7 @@ fn ticket() -> Value {
     json!({
         "post": {
             "operationId": "ticket",
-            "summary": "Gives a ticket, which is good once, for GET /api/live?slot=NAME: a WebSocket with the subprotocols \
+            "summary": "Gives a ticket, valid once, for GET /api/live?slot=NAME: a WebSocket with the subprotocols \
                         missiond.v1 and ticket.TICKET that shows the screen of one slot as it changes.",
             "requestBody": { "required": true, "content": as_json(slot) },
             "responses": responses(as_json(ticket)),
@@ -162,13 +162,13 @@ fn events(generator: &mut SchemaGenerator) -> Value {
         "get": {
             "operationId": "events",
             "summary": "Streams what happens, as server-sent events.",
-            "description": "`event` has an event as its data and its position as its id; `live` says that what follows has \
-                just happened; `lagged` and `lost` end the stream.",
+            "description": "`event` has an event as its data and its position as its id; live events follow after \
+                `live`; `lagged` and `lost` end the stream.",
             "x-scope": Scope::View,
             "parameters": [
-                parameter("slots", "Names of slots, with commas between them; all if there is none.", json!({ "type": "string" })),
-                parameter("data", "Also what their programs write.", json!({ "type": "boolean" })),
-                parameter("after", "In place of a snapshot: what has happened behind this position.", json!({ "type": "integer", "minimum": 0 })),
+                parameter("slots", "Names of slots, separated by commas; empty means all.", json!({ "type": "string" })),
+                parameter("data", "Also send the output of their programs.", json!({ "type": "boolean" })),
+                parameter("after", "Instead of a snapshot, send the events after this position.", json!({ "type": "integer", "minimum": 0 })),
             ],
             "responses": responses(json!({ "text/event-stream": { "schema": event } })),
         },

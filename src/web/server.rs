@@ -29,24 +29,25 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OnceCell, Semaphore};
 
-/// Connections of people at once. A browser opens six for each tab.
+/// The maximum of connections of people. A browser opens six for each tab.
 const MAX_CONNECTIONS: usize = 128;
-/// Connections whose origin is looked up at once, before they get a place: connections from a slot take no place of a person's.
+/// The maximum of connections whose origin is being looked up. They have no place yet, so connections from a slot take
+/// no place of a person's.
 const MAX_LOOKUPS: usize = 4;
-/// Refused connections that may still read the reason.
+/// The maximum of refused connections that may still read the reason.
 const MAX_REFUSED: usize = 8;
 /// The shortest time between two refusals in the audit.
 const ALARM_PAUSE: Duration = Duration::from_secs(10);
-/// Listeners of events at once.
+/// The maximum of event streams.
 const MAX_STREAMS: usize = 32;
 /// How long a client has to send the head of a request.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
-/// Bytes of the longest head.
+/// The maximum bytes of a head.
 const MAX_HEAD: usize = 64 << 10;
-/// Bytes of the longest body.
+/// The maximum bytes of a body.
 const MAX_BODY: usize = 64 << 10;
 
-/// Where and for whom to serve.
+/// The address of the server, its proxies and its devices.
 #[derive(Debug, Clone)]
 pub struct WebOptions {
     /// An address on loopback.
@@ -63,14 +64,14 @@ pub(super) struct WebState {
     pub devices: Devices,
     hosts: Hosts,
     access: Mutex<Access>,
-    /// Each for the screen of one slot.
+    /// Tickets, each for the screen of one slot.
     tickets: Mutex<Tickets<(String, Granted)>>,
-    /// When a refusal was last written to the audit.
+    /// The time of the last refusal in the audit.
     alarm: Mutex<Option<Instant>>,
 }
 
 impl WebState {
-    /// Many connections from a slot must not fill the audit.
+    /// Tells whether a refusal may be written to the audit: many connections from a slot must not fill it.
     fn may_alarm(&self) -> bool {
         let last = *self.alarm.lock().unwrap_or_else(PoisonError::into_inner);
         last.is_none_or(|last| last.elapsed() >= ALARM_PAUSE)
@@ -91,7 +92,7 @@ impl WebState {
         self.tickets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A wrong code or token: after too many of them the answer is delayed.
+    /// Refuses a wrong code or token. After too many of them the answer is delayed.
     pub async fn refuse_secret(&self) -> HttpRefusal {
         let penalty = self.access().strike(Instant::now());
         if let Some(penalty) = penalty {
@@ -150,7 +151,7 @@ impl WebServer {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!("a connection can't be accepted: {error}");
-                    // Out of descriptors: other connections have to end first.
+                    // Descriptors are used up: other connections have to end first.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }
@@ -178,10 +179,10 @@ async fn serve_connection(stream: TcpStream, router: Router) {
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_LIMIT)
-        // What is somewhat too long is answered in `admit`, with the reason; what is longer is answered without.
+        // `admit` answers a head that is somewhat too long, with the reason; a longer one is refused without.
         .max_buf_size(2 * MAX_HEAD)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
-        // To a WebSocket.
+        // For the upgrade to a WebSocket.
         .with_upgrades()
         .await;
 }
@@ -230,12 +231,12 @@ async fn admit(
     Ok(next.run(Request::from_parts(parts, body)).await)
 }
 
-/// A known path by another method.
+/// Refuses a known path with another method.
 async fn wrong_method() -> HttpRefusal {
     Denied::Method.into()
 }
 
-/// What the token of a request is good for.
+/// The scope of a request's token, and its device.
 #[derive(Clone)]
 pub(super) struct Granted {
     pub scope: Scope,
@@ -250,7 +251,7 @@ pub(super) struct PairedDevice {
 }
 
 impl Granted {
-    /// Whether its device, if it has one, has not been revoked since.
+    /// Tells whether its device, if it has one, was not revoked since.
     pub async fn holds(&self, shared: &WebState) -> bool {
         match &self.device {
             Some(device) => {
@@ -261,7 +262,7 @@ impl Granted {
     }
 }
 
-/// What a token is good for; `None` if it is wrong.
+/// The grant of a token; `None` if the token is wrong.
 async fn granted(shared: &WebState, token: &str) -> Result<Option<Granted>, HttpRefusal> {
     let scope = shared.access().scope(token, Instant::now());
     if let Some(scope) = scope {
@@ -285,7 +286,7 @@ async fn granted_to_device(shared: &WebState, token: &str) -> Result<Option<Gran
     }))
 }
 
-/// The third check: the token. What it is good for is attached to the request.
+/// The third check: the token. Its grant is attached to the request.
 async fn authorize(
     State(shared): State<Arc<WebState>>,
     mut request: Request,
@@ -312,7 +313,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     }
 }
 
-/// An answer must not be cached, framed, sniffed or sent as a referrer.
+/// Adds headers, so that an answer is not cached, framed, sniffed or sent as a referrer.
 async fn with_headers(mut response: Response<Body>) -> Response<Body> {
     let headers = [
         ("cache-control", "no-store"),
@@ -337,7 +338,7 @@ async fn with_headers(mut response: Response<Body>) -> Response<Body> {
 pub(super) struct Caller {
     ours: io::Result<SocketAddr>,
     theirs: SocketAddr,
-    /// `None` if it is a person.
+    /// Why it is refused; `None` for a person.
     refused: OnceCell<Option<String>>,
 }
 
@@ -350,20 +351,21 @@ impl Caller {
         }
     }
 
-    /// Refuses other users and programs inside slots. If the daemon does not answer, the origin is unknown: then the next request
-    /// asks again.
+    /// Refuses other users and programs inside slots. If the daemon does not answer, the origin is unknown: then the
+    /// next request checks again.
     async fn check(&self, shared: &WebState) -> Result<(), HttpRefusal> {
         let look = || self.look(shared);
         refusal(self.refused.get_or_try_init(look).await?.as_deref())
     }
 
-    /// The same, looked up again: a connection may have been passed to another process before an action.
+    /// Like [`Caller::check`], with a new lookup before an action: the connection may have been passed to another
+    /// process.
     pub(super) async fn check_again(&self, shared: &WebState) -> Result<(), HttpRefusal> {
         refusal(self.look(shared).await?.as_deref())
     }
 
-    /// Why the one who has connected is refused, if it is. A process that was just forked may hold the connection for a moment and
-    /// be gone when it is looked up, so before a refusal those who still hold it are looked up.
+    /// Why the client is refused, if it is. A process that was just forked may hold the connection for a moment and be
+    /// gone at the lookup, so before a refusal the processes that still hold it are looked up again.
     async fn look(&self, shared: &WebState) -> Result<Option<String>, HttpRefusal> {
         if self.look_once(shared, true).await?.is_none() {
             return Ok(None);
@@ -377,7 +379,7 @@ impl Caller {
         unwritten: bool,
     ) -> Result<Option<String>, HttpRefusal> {
         let unknown = |error: &dyn std::fmt::Display| {
-            let text = format!("who has connected can't be looked up: {error}");
+            let text = format!("the client can't be looked up: {error}");
             HttpRefusal::new(StatusCode::SERVICE_UNAVAILABLE, Fault::Failed, text)
         };
         let ours = *self.ours.as_ref().map_err(|error| unknown(error))?;

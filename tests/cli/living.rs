@@ -166,7 +166,7 @@ fn a_running_daemon_takes_nothing_that_others_could_have_written() {
     let added = "\n[[slot]]\nname = \"dog\"\nkind = \"shell\"\nrole = \"plain\"\ncommand = [\"cat\"]\ncwd = \".\"\n";
     std::fs::write(&config, good.clone() + added).unwrap();
     until("it is reported", &|told| {
-        told.contains("not taken") && told.contains("somebody else could change")
+        told.contains("not taken") && told.contains("another user could change")
     });
     let refused = home.run(&["reload"]).exits(2);
     let fix = format!("chmod go-w {config}");

@@ -138,7 +138,7 @@ fn a_socket_path_that_cannot_be_is_explained() {
 #[test]
 fn a_daemon_that_speaks_nonsense_is_a_failure_and_no_panic() {
     let nonsense: [(&[u8], &str); 4] = [
-        (b"hello\n", "no JSON-RPC"),
+        (b"hello\n", "not JSON-RPC"),
         (b"", "closed the connection"),
         (
             b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":7}\n",
@@ -146,7 +146,7 @@ fn a_daemon_that_speaks_nonsense_is_a_failure_and_no_panic() {
         ),
         (
             b"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":1,\"message\":\"odd \x1b[2J\"}}\n",
-            "no JSON-RPC",
+            "not JSON-RPC",
         ),
     ];
     for (bytes, expected) in nonsense {

@@ -33,7 +33,7 @@ fn a_config_that_others_can_change_is_refused_with_the_fix() {
         for command in [&["config", "check"][..], &["up"], &["run"]] {
             let told = stderr(&mut user.missiond(command), 2);
             assert!(
-                told.contains("somebody else could change"),
+                told.contains("another user could change"),
                 "{command:?}: {told}"
             );
             assert!(told.contains(&fix), "{command:?}: no `{fix}` in {told}");

@@ -58,8 +58,7 @@ fn a_daemon_that_takes_over_goes_on_with_the_rules_that_were_in_force() {
     let up = daemon.cmd(&["up"]).expect(0);
     assert!(up.stdout.contains(not_taken), "{up}");
     let events = daemon.cmd(&["events", "--after", "0"]).expect(0);
-    let told =
-        "policy docs: what is stricter holds; what may allow more waits for missiond reload: ";
+    let told = "policy docs: stricter rules are in force; the changes that may allow more wait for missiond reload: ";
     assert!(events.stdout.contains(told), "{events}");
 
     // However often it is killed.
@@ -88,7 +87,7 @@ fn a_daemon_that_takes_over_goes_on_with_the_rules_that_were_in_force() {
     daemon.ended();
     daemon.again();
     assert_eq!(in_force(&daemon), (before, false));
-    assert!(!daemon.cmd(&["status"]).stdout.contains("not known"));
+    assert!(!daemon.cmd(&["status"]).stdout.contains("are unknown"));
 }
 
 #[test]
@@ -126,7 +125,7 @@ fn a_person_is_told_if_it_is_not_known_which_rules_were_in_force() {
         harm(&kept(&daemon));
         daemon.again();
         let status = daemon.cmd(&["status"]).expect(0);
-        let unknown = "what was in force before is not known";
+        let unknown = "the policies that were in force before are unknown";
         assert!(status.stdout.contains(unknown), "{status}");
         assert!(status.stdout.contains(why), "{status}");
         // Another kill is no reload.

@@ -316,7 +316,7 @@ fn a_place_that_others_reach_is_refused_with_the_cure() {
     // A file that is no socket is not ours to remove.
     fs::write(run.join("missiond.sock"), "a letter").expect("it is ours");
     let told = refused(daemon.root());
-    assert!(told.contains("is no socket"), "{told}");
+    assert!(told.contains("is not a socket"), "{told}");
     assert_eq!(
         fs::read_to_string(run.join("missiond.sock")).expect("still there"),
         "a letter"

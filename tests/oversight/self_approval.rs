@@ -112,7 +112,7 @@ fn what_notify_runs_sees_the_status_and_is_refused_everything_else() {
         let code = until("the command of [notify]", || fs::read_to_string(&file).ok());
         let said = fs::read_to_string(file.with_extension("said")).unwrap_or_default();
         assert_eq!(code.trim(), expected, "{}: {said}", file.display());
-        assert!(expected == "0" || said.contains("no person"), "{said}");
+        assert!(expected == "0" || said.contains("not a person"), "{said}");
     }
     assert_eq!(refusals(&daemon).len(), 4);
     assert_eq!(daemon.status("one")["state"], "idle");

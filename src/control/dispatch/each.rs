@@ -1,4 +1,4 @@
-//! The same request to several slots at once.
+//! One request to several slots.
 
 use super::Dispatcher;
 use crate::core::machine::{Input, Reply};
@@ -6,7 +6,7 @@ use crate::core::model::{Cut, Done, Fault, RpcError, Select};
 use crate::slot::SlotHandle;
 
 impl Dispatcher {
-    /// The same for several slots at once; one that fails does not hide the others.
+    /// Sends the same input to several slots; an error of one slot does not hide the results of the others.
     pub(in crate::control) async fn each(
         &self,
         select: Select,
@@ -15,8 +15,8 @@ impl Dispatcher {
         self.ask_each(self.selected(&select)?, make).await
     }
 
-    /// The same for what starts a program. A slot that is not in the config is never started: refused where it is
-    /// named, passed over among all.
+    /// Like [`Dispatcher::each`], for inputs that start a program. A slot that is not in the config is never started:
+    /// it is refused if it is named, and skipped if all slots are meant.
     pub(in crate::control) async fn each_of_config(
         &self,
         select: Select,

@@ -1,4 +1,4 @@
-//! From a request to its answer: who may ask for what, which slots are meant, and the way to the request's own file.
+//! The path of a request: the check of its permission, the slots that it means, and the function in the request's file.
 
 pub(super) mod each;
 mod named;
@@ -25,7 +25,8 @@ pub struct Dispatcher {
     reading: Worker,
 }
 
-/// What is read for a person has a few MiB at most; a read that takes longer waits for a disk that does not answer.
+/// The limit for a read of a log or the audit. Such a read is a few MiB at most; if it takes longer, the disk does not
+/// answer.
 const READING: Duration = Duration::from_secs(10);
 
 impl Dispatcher {
@@ -36,7 +37,7 @@ impl Dispatcher {
         }
     }
 
-    /// Where logs and the audit are read for people, one job at a time.
+    /// The thread that reads logs and the audit for people, one job at a time.
     pub(super) fn reading(&self) -> &Worker {
         &self.reading
     }
@@ -49,12 +50,12 @@ impl Dispatcher {
         self.daemon.bus()
     }
 
-    /// By what a client inside a slot is known.
+    /// The marks by which a client inside a slot is recognised.
     pub fn marks(&self) -> PeerMarks {
         self.daemon.marks()
     }
 
-    /// Whether this client may ask for this. What is refused is written down before the answer leaves.
+    /// Checks whether this client may make this request. A refusal is written into the audit before the answer leaves.
     pub async fn permit(&self, peer: &Peer, method: &str, params: &Value) -> Result<(), RpcError> {
         let granted = match &peer.origin {
             PeerOrigin::Slot(own) => self.is_granted(own, method, params),
@@ -74,11 +75,12 @@ impl Dispatcher {
             tracing::error!("the audit can't be written: {error}");
         }
         match self.daemon.slots().get(slot) {
-            // A hook that shows a line waits for nobody: on a busy machine it has ended before it is heard.
+            // A hook that shows a line does not wait for its answer: on a busy machine it has ended before its request
+            // is handled.
             _ if method == Hook::NAME && peer.origin == PeerOrigin::Untold => {
                 tracing::debug!("{text}")
             }
-            // One that is gone has no log to write to.
+            // A slot that is gone has no log.
             Some(slot) => drop(
                 slot.send(SlotCommand::Note(EventKind::Warning { text }))
                     .await,
@@ -88,10 +90,11 @@ impl Dispatcher {
         Err(refusal)
     }
 
-    /// Whether `[mcp]` of a slot's role grants this to the programs inside it. What waits for a person must grant it too.
+    /// Tells whether `[mcp]` of a slot's role grants this to the programs inside it. If a new policy waits for a
+    /// person, it must grant it too.
     fn is_granted(&self, own: &str, method: &str, params: &Value) -> bool {
         let policies = self.daemon.policies();
-        // A program that runs in another role than its slot has by now is granted nothing.
+        // A program whose role differs from the slot's present role is granted nothing.
         let Some(role) = policies.configured_role(own) else {
             return false;
         };
@@ -135,15 +138,16 @@ impl Dispatcher {
 }
 
 impl Call<'_> {
-    /// The one way in: answers a request if its caller may ask for it, with what the caller may see.
+    /// Answers a request if its caller may make it, and removes what the caller may not see. Every request goes through
+    /// here.
     pub async fn run(self, method: &str, params: Value) -> Result<Value, RpcError> {
-        // In a box, so that a request is small while it waits for its turn.
+        // Boxed, so that a request is small while it waits for its turn.
         Box::pin(self.permit(self.peer(), method, &params)).await?;
         let request = requests::find(method).ok_or_else(|| RpcError::no_such_method(method))?;
         let params = self.one_of_role(method, params)?;
         kinds::check(request, &params, |name| self.kind_of(name))?;
         let answer = request.answer(self, params).await;
-        // Whoever is answered finds in the logs what has happened.
+        // All events of this request are in the logs before the answer leaves.
         self.bus().settled().await;
         let answer = answer?;
         Ok(self.peer().may_see(answer))

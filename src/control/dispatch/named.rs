@@ -1,4 +1,4 @@
-//! Which slots a request means, by name, by role, or all.
+//! Finds the slots that a request means: by name, by role, or all.
 
 use super::Dispatcher;
 use crate::control::kinds::TargetKind;
@@ -10,8 +10,8 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 impl Dispatcher {
-    /// The names that are meant, in their order, each once; for none, all slots of the configuration. Sessions
-    /// belong to whoever made them, and are named.
+    /// The names that are meant, in their order, each once; if there are none, all slots of the configuration. Sessions
+    /// are not among them: they belong to their owners, and must be named.
     pub fn names(&self, select: &Select) -> Result<Vec<String>, RpcError> {
         let slots = self.daemon.slots();
         if select.slots.is_empty() {
@@ -40,14 +40,14 @@ impl Dispatcher {
         Ok(names)
     }
 
-    /// The same, as handles.
+    /// Like [`Dispatcher::names`], as handles.
     pub fn selected(&self, select: &Select) -> Result<Vec<SlotHandle>, RpcError> {
         let names = self.names(select)?;
         names.iter().map(|name| self.slot(name)).collect()
     }
 
-    /// Puts the name of a slot in the place of `@role`, where a request takes one slot and the role has one. A task is
-    /// given to a role as it is: its queue finds a slot that is free.
+    /// Replaces `@role` with the name of its slot, if a request takes one slot and the role has one. A task keeps its
+    /// role: the queue finds a slot that is free.
     pub(super) fn one_of_role(&self, method: &str, mut params: Value) -> Result<Value, RpcError> {
         let slot = params.get("slot").and_then(Value::as_str);
         let role = slot.filter(|slot| slot.starts_with('@') && method != Submit::NAME);
@@ -58,7 +58,7 @@ impl Dispatcher {
         Ok(params)
     }
 
-    /// The only slot of a role, which is written `@role`.
+    /// The only slot of a role, which is given as `@role`.
     fn only_slot_of(&self, role: &str) -> Result<String, RpcError> {
         let slots = vec![role.to_owned()];
         let mut names = self.names(&Select { slots })?;
@@ -89,7 +89,7 @@ impl Dispatcher {
         no_such_name(name, &names, &sessions)
     }
 
-    /// A slot or a session, if there is one of this name.
+    /// The slot or session with this name.
     pub fn handle(&self, name: &str) -> Option<SlotHandle> {
         self.daemon.slots().get(name).cloned()
     }
@@ -105,7 +105,7 @@ impl Dispatcher {
             .ok_or_else(|| self.unknown(name))
     }
 
-    /// What a name stands for, if for anything.
+    /// The kind of the slot or session with this name.
     pub(super) fn kind_of(&self, name: &str) -> Option<TargetKind> {
         let slot = self.handle(name)?;
         Some(match slot.status().kind.as_str() {
@@ -131,14 +131,14 @@ impl Dispatcher {
     }
 }
 
-/// What is said of `@role` where one slot is wanted and several have that role.
+/// The error for `@role` if the request takes one slot and several slots have that role.
 pub fn several_slots(role: &str, names: &[&str]) -> RpcError {
     let text = format!("{role} is {} slots, and this takes one", names.len());
     let next = format!("name one of them: {}", some_of(names));
     RpcError::new(Fault::Usage, text).next(next)
 }
 
-/// What is said of `@role` where no slot has that role.
+/// The error for `@role` if no slot has that role.
 pub fn no_such_role(role: &str, roles: &[&str]) -> RpcError {
     let text = format!("no slot has the role `{role}`");
     let known = match roles.is_empty() {
@@ -151,8 +151,8 @@ pub fn no_such_role(role: &str, roles: &[&str]) -> RpcError {
     })
 }
 
-/// What is said of a name that nothing has: the nearest name first, then the slots. Sessions are many, and most have a
-/// UUID for a name: they are only counted.
+/// The error for an unknown name: the nearest name first, then the slots. Sessions are only counted, because there are
+/// many and most have a UUID as their name.
 pub fn no_such_name(name: &str, slots: &[&str], sessions: &[&str]) -> RpcError {
     let all = slots.iter().chain(sessions).copied();
     let meant = nearest(name, all).map(|meant| format!("did you mean `{meant}`?"));
@@ -173,7 +173,7 @@ pub fn no_such_name(name: &str, slots: &[&str], sessions: &[&str]) -> RpcError {
     RpcError::new(Fault::Usage, format!("no slot or session `{name}`")).next(next.join(" "))
 }
 
-/// A line's worth of names.
+/// The maximum of names in one line.
 const NAMES_SHOWN: usize = 12;
 
 fn some_of(names: &[&str]) -> String {

@@ -12,12 +12,12 @@ request! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdoptParams {
-    /// The name of the slot, or `@role` where the role has one slot.
+    /// The name of the slot, or `@role` if the role has one slot.
     pub slot: String,
     /// The id of the conversation.
     #[schemars(with = "String")]
     pub session_id: uuid::Uuid,
-    /// Start the slot with it, where it does not run.
+    /// Start the slot with it if it is not running.
     #[serde(default)]
     pub start: bool,
 }
@@ -27,7 +27,7 @@ pub struct AdoptAnswer {
     pub slot: String,
     #[schemars(with = "String")]
     pub session_id: uuid::Uuid,
-    /// It runs with it now; else from its next start.
+    /// True if the slot runs with it now; else it takes effect at the next start.
     pub running: bool,
 }
 

@@ -2,7 +2,8 @@ use super::by_connection as answer;
 use super::*;
 
 request! {
-    /// Answers once, then the connection is the live terminal of a slot or session: frames instead of lines.
+    /// Attaches to a slot or session: after one answer, the connection carries the live terminal, in frames instead of
+    /// lines.
     Attach = "attach", AttachParams => AttachAnswer;
     access: PersonOnly;
 }
@@ -16,7 +17,7 @@ pub struct AttachParams {
     pub cols: u16,
     /// Rows of the person's terminal.
     pub rows: u16,
-    /// Only watch: no key is taken, and the slot keeps its size.
+    /// Only watch: keys are ignored, and the slot keeps its size.
     #[serde(default)]
     pub read_only: bool,
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Bytes of the audit that are read for one answer.
 const MAX_READ: usize = 16 << 20;
-/// Entries that are told unless others are asked for, and the most of them.
+/// The default number of entries in an answer, and the maximum.
 const ENTRIES: usize = 100;
 const MAX_ENTRIES: usize = 1000;
 
@@ -21,19 +21,19 @@ request! {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AuditParams {
-    /// Only those of these slots, by name; empty means all, also slots that are gone.
+    /// Only entries of these slots, by name; empty means all slots, also those that are gone.
     #[serde(default)]
     pub of: Vec<String>,
-    /// Only what was decided so.
+    /// Only entries with this verdict.
     #[serde(default)]
     pub verdict: Option<Decision>,
-    /// Only what was decided by `policy`, `person` or `missiond`.
+    /// Only entries decided by `policy`, `person` or `missiond`.
     #[serde(default)]
     pub by: Option<String>,
-    /// Only entries before this one, by its number.
+    /// Only entries with a number below this one.
     #[serde(default)]
     pub before: Option<u64>,
-    /// At most so many entries: 100 if it is left out, 1000 at most.
+    /// The maximum number of entries: 100 by default, 1000 at most.
     #[serde(default)]
     pub limit: Option<usize>,
 }
@@ -42,7 +42,7 @@ pub struct AuditParams {
 pub struct AuditAnswer {
     /// The newest first.
     pub entries: Vec<AuditLine>,
-    /// There may be older entries that fit.
+    /// True if there may be older entries that match.
     pub more: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct AuditLine {
     /// `verdict`, `key`, `no_effect`, `refused`, `alarm` or `hole`.
     pub what: String,
     pub tool: Option<String>,
-    /// What the call is about, in one line.
+    /// What the call is about (its command, path or address), in one line.
     pub target: Option<String>,
     pub verdict: Option<Decision>,
     pub rule: Option<RuleRef>,

@@ -1,7 +1,7 @@
 use super::wait::within;
 use super::*;
 
-/// An Esc ends a turn within ten seconds, or never.
+/// The time limit of `cancel`. An Esc ends a turn within ten seconds, or never.
 const CANCEL_LIMIT_MS: u64 = 20_000;
 
 request! {

@@ -1,7 +1,7 @@
 use super::*;
 
 request! {
-    /// Drops the output that is kept of a session.
+    /// Drops the kept output of a session.
     Clear = "clear", OneSlot => Done;
     access: PersonOnly;
     scope: Scope::Keys;

@@ -10,17 +10,17 @@ request! {
     names: Accepts::only_sessions("missiond stop ID");
 }
 
-/// One by its id, or all of an owner.
+/// One session by its id, or all sessions of an owner.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CloseParams {
     /// The id of the session; this or `owner`.
     #[serde(default)]
     pub slot: Option<String>,
-    /// All sessions of this owner, and of those whose name goes on after a colon.
+    /// All sessions of this owner, and of owners whose name continues it after a colon.
     #[serde(default)]
     pub owner: Option<String>,
-    /// KILL at once.
+    /// Send KILL at once.
     #[serde(default)]
     pub force: bool,
 }

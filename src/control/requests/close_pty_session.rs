@@ -14,7 +14,7 @@ request! {
 pub struct ClosePtyParams {
     /// The id that `unified_exec` answered with.
     pub session_id: String,
-    /// KILL at once.
+    /// Send KILL at once.
     #[serde(default)]
     pub force: bool,
 }

@@ -6,7 +6,7 @@ use crate::slot::once::{Active, Begun, Came, Confirming, OnceOutcome, OnceRecord
 use chrono::Local;
 use std::sync::Arc;
 
-/// A key that was pressed shows within this, also on a loaded machine.
+/// The time limit for a pressed key to show on the screen, also on a loaded machine.
 const KEY_SHOWS: Duration = Duration::from_secs(10);
 
 request! {
@@ -44,7 +44,7 @@ async fn answer(call: Call<'_>, params: ConfirmParams) -> Result<ConfirmAnswer, 
     outcome.map_err(|error| with_first_answer(error, asked, &told.status()))
 }
 
-/// What an answer that comes too late is refused for. An answer whose own key was withheld is not one of these.
+/// The refusals that mean that an answer came too late. An answer whose own key was withheld is not among them.
 const TOO_LATE: [Refusal; 4] = [
     Refusal::NoDialog,
     Refusal::OtherDialog,
@@ -52,7 +52,8 @@ const TOO_LATE: [Refusal; 4] = [
     Refusal::KeysUnderWay,
 ];
 
-/// The first answer wins. Whoever comes later is told who gave it, when and how, and not only that the dialog has gone.
+/// The first answer wins. The error of a later answer says who gave the first one, when and how, not only that the
+/// dialog is gone.
 fn with_first_answer(error: RpcError, asked: Option<String>, status: &SlotStatus) -> RpcError {
     let is_it = |first: &&AnsweredDialog| Some(&first.dialog) == asked.as_ref();
     let first = status.answered.as_ref().filter(is_it);
@@ -72,7 +73,7 @@ fn with_first_answer(error: RpcError, asked: Option<String>, status: &SlotStatus
     }
 }
 
-/// The answer, and the dialog that it is for: the one that was named, else the one that is up now.
+/// An answer and its dialog: the one that the request names, else the one that is up now.
 fn asked_now(params: ConfirmParams, status: &SlotStatus) -> OnceRecord<Confirming> {
     let up = status.dialog.as_ref().map(|dialog| dialog.id.clone());
     let is_up = params.dialog.is_none() || params.dialog == up;
@@ -87,7 +88,7 @@ fn asked_now(params: ConfirmParams, status: &SlotStatus) -> OnceRecord<Confirmin
     OnceRecord::new(confirming.asked.slot.clone(), id, confirming)
 }
 
-/// An answer that this daemon sees to.
+/// An answer that this daemon carries out.
 struct ConfirmOnItsWay {
     daemon: DaemonHandle,
     slot: SlotHandle,
@@ -141,7 +142,8 @@ impl ConfirmOnItsWay {
         self.daemon.once().confirms.is_entered(slot, id)
     }
 
-    /// An earlier daemon was about to press the key: the dialog's end shows that it did. It is never pressed again.
+    /// Checks whether the key took effect, for an answer whose key an earlier daemon was about to press. If the dialog
+    /// is gone, the key was pressed. The key is never pressed again.
     async fn look_for(&self) -> Came<Confirming> {
         let Confirming { dialog, chosen, .. } = self.record.request.clone();
         let (dialog, chosen) = (dialog.unwrap_or_default(), chosen.unwrap_or_default());
@@ -162,16 +164,16 @@ impl ConfirmOnItsWay {
         match now.is_some_and(|shown| reviews(&shown)) {
             true => failed(unclear(
                 &self.record.slot,
-                "what was chosen is not submitted",
+                "the choice is not submitted yet",
             )),
             false => self.given(dialog, chosen).await,
         }
     }
 
-    /// The dialog is answered; `always` adds its rule, also for an earlier daemon that had no time to.
+    /// Completes an answered dialog. `always` adds its rule, also if an earlier daemon was killed before it could.
     async fn given(&self, dialog: String, chosen: String) -> Came<Confirming> {
         let asked = &self.record.request.asked;
-        // A question may have an option of that name.
+        // A question may have an option with that label.
         let always =
             asked.answer.as_deref().is_some_and(keys::is_always) && !keys::is_always(&chosen);
         let added = match always {
@@ -191,7 +193,7 @@ impl ConfirmOnItsWay {
         }
     }
 
-    /// `always`: yes to this one, and a narrow rule for the next, if one would help.
+    /// Handles `always`, which is a yes to this call and a narrow rule for the next, if a rule would help.
     async fn allow_always(&self) -> Result<Always, RpcError> {
         let rule = match self.record.request.always.clone() {
             Some(Always {
@@ -220,7 +222,7 @@ fn failed(error: RpcError) -> Came<Confirming> {
     Came::End(OnceOutcome::Failed(error))
 }
 
-/// Nobody knows what became of the key of a daemon that was killed.
+/// The error for an answer whose daemon was killed: it is unknown whether the key was pressed.
 fn unclear(slot: &str, why: &str) -> RpcError {
     let text = format!("the daemon was killed as it pressed the key, and {why}");
     RpcError::new(Fault::Failed, text).next(format!(
@@ -228,8 +230,7 @@ fn unclear(slot: &str, why: &str) -> RpcError {
     ))
 }
 
-/// A choice or words of one's own: one of them, and not both.
-/// A reason is told with a no. With any other answer it would be a message of its own.
+/// Refuses a reason that does not come with a no. With any other answer it would be a separate message.
 fn check_reason(params: &ConfirmParams) -> Result<(), RpcError> {
     let answer = params.answer.as_deref().unwrap_or_default();
     let first = answer.split(|c: char| !c.is_alphanumeric()).next();
@@ -237,7 +238,7 @@ fn check_reason(params: &ConfirmParams) -> Result<(), RpcError> {
     if params.reason.is_none() || is_no {
         return Ok(());
     }
-    let text = "a reason is told with a no, and this answer is not a no; nothing was pressed";
+    let text = "a reason can be given only with a no; nothing was pressed";
     let next = format!(
         "answer without it, then send it as a message: missiond send {} '…'",
         params.slot
@@ -251,7 +252,7 @@ fn answer_of(params: &ConfirmParams) -> Result<Answer, RpcError> {
         (Some(choice), None) => Ok(Answer::Choice(choice)),
         (None, Some(words)) => Ok(Answer::Words(words)),
         _ => {
-            let text = "an answer is either `answer`, a choice of the dialog, or `text`, words of your own";
+            let text = "give either `answer`, a choice of the dialog, or `text`, an answer in your own words";
             Err(RpcError::new(Fault::Usage, text))
         }
     }

@@ -2,22 +2,22 @@ use super::by_connection as answer;
 use super::*;
 
 request! {
-    /// Subscribes: after the answer come notifications, first the snapshot, then what happens.
+    /// Subscribes to events: after the answer come notifications, first a snapshot, then each event.
     Events = "events", EventsParams => Nothing;
     access: Granted("events", Slots);
 }
 
-/// Which slots, as in [`Select`], and whether what they write is told too.
+/// The slots, as in [`Select`], and whether their output is sent too.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventsParams {
-    /// Names, or `@role` for every slot of a role; all slots where there is none.
+    /// Names, or `@role` for every slot of a role; empty means all slots.
     #[serde(default)]
     pub slots: Vec<String>,
-    /// What their programs write is told too.
+    /// Also send the output of their programs.
     #[serde(default)]
     pub data: bool,
-    /// In place of a snapshot: what has happened behind this position.
+    /// Instead of a snapshot, send the events after this position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
 }

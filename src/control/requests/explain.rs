@@ -9,18 +9,18 @@ use chrono::TimeDelta;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Bytes of the audit that are read for one explanation: about as many entries as a team of slots makes in a week.
+/// The maximum of audit bytes read for one explanation: about the entries of a team of slots in a week.
 const MAX_AUDIT: usize = 16 << 20;
-/// Distinct calls that a rule is tried on, the newest first; each is judged twice.
+/// The maximum of distinct calls that a rule is tried on, the newest first; each is judged twice.
 const MAX_CALLS: usize = 2000;
-/// Earlier answers that are told.
+/// The maximum of earlier answers in an explanation.
 const MAX_EARLIER: usize = 10;
-/// Parts of a command that are told.
+/// The maximum of a command's parts in an explanation.
 const MAX_PARTS: usize = 64;
 
 request! {
-    /// Explains what a slot asks a person: the verdict on each part of it, how people answered the same request in the last
-    /// days, and what `always` would write and would have changed.
+    /// Explains what a slot asks a person: the verdict on each part of it, how people answered the same request in the
+    /// last days, and what `always` would write and would have changed.
     Explain = "explain", OneSlot => ExplainAnswer;
     access: PersonOnly;
     scope: Scope::View;
@@ -30,10 +30,11 @@ request! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainAnswer {
     pub slot: String,
-    /// The id of the dialog that is explained; `null` if the screen shows none about the call.
+    /// The id of the explained dialog; `null` if the screen shows no dialog about the call.
     pub dialog: Option<String>,
     pub tool: String,
-    /// Each part of a command with its verdict; one part for another tool, none for a dialog that is no tool call.
+    /// Each part of a command with its verdict; one part for any other tool; empty for a dialog that is not a tool
+    /// call.
     pub parts: Vec<ExplainedPart>,
     /// How often people answered the same request in the last days.
     pub answered: usize,
@@ -41,9 +42,9 @@ pub struct ExplainAnswer {
     pub earlier: Vec<EarlierAnswer>,
     /// What `always` would write; `null` if it would write nothing.
     pub always: Option<AlwaysEffect>,
-    /// How many days were looked back.
+    /// The number of days that were searched.
     pub days: u32,
-    /// Why older entries of the audit are missing here, if some are.
+    /// Why older entries of the audit are missing here, if they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
 }
@@ -64,7 +65,7 @@ pub struct EarlierAnswer {
     pub slot: String,
     /// `allow` or `deny`.
     pub verdict: Decision,
-    /// The client that the person used, as it names itself.
+    /// The name that the person's client gives itself.
     pub via: Option<String>,
     /// What the person chose, with their reason.
     pub why: String,
@@ -73,11 +74,11 @@ pub struct EarlierAnswer {
 /// A rule, and what it would have changed in the last days.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AlwaysEffect {
-    /// The policy file that it would be written to.
+    /// The policy file that the rule would be written to.
     pub file: PathBuf,
     /// The new rule in `allow`.
     pub rule: String,
-    /// What it would have changed; `null` if that can't be told.
+    /// What it would have changed; `null` if that is unknown.
     #[serde(flatten)]
     pub effect: Option<RuleEffect>,
 }
@@ -97,13 +98,18 @@ async fn answer(call: Call<'_>, one: OneSlot) -> Result<ExplainAnswer, RpcError>
         status,
         ask,
     };
-    // One at a time: whoever asks often waits, and takes one thread.
+    // One at a time: a client that asks often waits, and takes one thread.
     let explained = call.dispatcher().reading().run(move || case.explain());
-    let failed = |error| RpcError::new(Fault::Failed, format!("nothing is explained: {error}"));
+    let failed = |error| {
+        RpcError::new(
+            Fault::Failed,
+            format!("the request can't be explained: {error}"),
+        )
+    };
     explained.await.map_err(failed)
 }
 
-/// What an explanation is made from.
+/// The inputs of an explanation.
 struct ExplainCase {
     policies: Policies,
     audit: PathBuf,
@@ -113,7 +119,7 @@ struct ExplainCase {
 }
 
 impl ExplainCase {
-    /// Reads the audit and looks at real paths: for a thread of its own.
+    /// Reads the audit and resolves real paths, which blocks: run it on a separate thread.
     fn explain(self) -> ExplainAnswer {
         let ExplainCase { status, ask, .. } = &self;
         let mut calls = AskedCalls::default();

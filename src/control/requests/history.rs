@@ -1,6 +1,6 @@
 use super::*;
 
-/// Bytes in memory: a transcript is read entry by entry, and what of it fits into an answer is kept.
+/// Memory held for an answer. A transcript is read entry by entry, and only what fits into an answer is kept.
 const BYTES: usize = 16 << 20;
 
 request! {
@@ -14,9 +14,9 @@ request! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HistoryParams {
-    /// The name of the slot, or `@role` where the role has one slot.
+    /// The name of the slot, or `@role` if the role has one slot.
     pub slot: String,
-    /// The last so many entries; all that fit into an answer where it is left out.
+    /// Only the last N entries; if absent, all entries that fit into an answer.
     #[serde(default)]
     pub last: Option<usize>,
 }

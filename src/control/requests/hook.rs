@@ -2,7 +2,7 @@ use super::*;
 use crate::core::claude::HookEvent;
 
 request! {
-    /// Passes on what Claude Code tells a hook of `missiond hook`.
+    /// Passes on the payload that Claude Code gave to a hook of `missiond hook`.
     Hook = HOOK, HookParams => HookAnswer;
     access: OwnSlot;
 }

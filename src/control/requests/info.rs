@@ -10,7 +10,7 @@ request! {
     names: Accepts::only_sessions("missiond status ID");
 }
 
-/// A session, for whoever asks.
+/// A session and its resource usage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionInfo {
     pub id: String,
@@ -30,26 +30,27 @@ pub struct SessionInfo {
     pub state: State,
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
-    /// It was ended because its time was over.
+    /// missiond ended it because its time limit was reached.
     #[serde(default)]
     pub timed_out: bool,
-    /// Why it ended or did not start, in words.
+    /// Why it ended or did not start, as text.
     pub last_error: Option<String>,
     /// Seconds from its start until now, or until its end.
     pub uptime: u64,
     pub at_prompt: Option<bool>,
-    /// Bytes of output that are kept, and those that made room for newer ones.
+    /// The bytes of output that are kept, and the bytes that were dropped for newer output.
     pub output_bytes: u64,
     pub dropped_bytes: u64,
-    /// Of all its processes together: resident bytes, percent of one processor, bytes from and to the disk.
+    /// Usage of all its processes together: resident bytes, percent of one processor, bytes read from and written to
+    /// the disk.
     pub memory: Option<u64>,
     pub cpu: Option<f32>,
     pub read_bytes: Option<u64>,
     pub written_bytes: Option<u64>,
-    /// Over the network, where the kernel counts that for this session alone.
+    /// Network traffic, if the kernel counts it for this session alone.
     #[serde(default)]
     pub network: Option<Traffic>,
-    /// Why that is not known of one that runs.
+    /// Why the traffic of a running session is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_unknown: Option<String>,
     pub log: PathBuf,
@@ -68,7 +69,7 @@ pub(super) async fn info_of(
     let status = slot.status();
     let is_alive = !status.is_over();
     let Some(session) = status.session else {
-        return Err(RpcError::new(Fault::Failed, "it is no session"));
+        return Err(RpcError::new(Fault::Failed, "it is not a session"));
     };
     let usage = match status.pid {
         Some(pid) => dispatcher

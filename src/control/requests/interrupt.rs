@@ -6,9 +6,9 @@ use crate::os::process_stat::Stat;
 use crate::slot::Writing;
 use tokio::time::Instant;
 
-/// A command that obeys Ctrl-C has ended by then, also on a loaded machine.
+/// A command that obeys Ctrl-C has ended within this time, also on a loaded machine.
 const CTRL_C_WORKS: Duration = Duration::from_secs(5);
-/// Between two looks at it.
+/// The interval between two checks of the command.
 const LOOK: Duration = Duration::from_millis(20);
 
 request! {
@@ -22,7 +22,7 @@ request! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InterruptAnswer {
     pub slot: String,
-    /// `nothing` (it was idle, or runs no command in front of it), `declined` (a dialog), `interrupted`.
+    /// `nothing` (the slot was idle, or runs no command in the foreground), `declined` (a dialog), `interrupted`.
     pub effect: String,
 }
 
@@ -50,8 +50,8 @@ async fn answer(call: Call<'_>, one: OneSlot) -> Result<InterruptAnswer, RpcErro
     }
 }
 
-/// A slot of a plain program: Ctrl-C goes to the command that its shell waits for. A program that runs no command in
-/// front of it is left alone, since Ctrl-C might end it.
+/// Interrupts a slot of a plain program: Ctrl-C goes to the command in the foreground of its shell. A program that runs
+/// no command in the foreground is left alone, since Ctrl-C might end it.
 async fn interrupt_in_front(
     slot: &SlotHandle,
     pid: u32,
@@ -76,7 +76,7 @@ async fn interrupt_in_front(
     )))
 }
 
-/// The group and the name of the command that runs in front of a program, if one does.
+/// The process group and the name of the command in the foreground of a program, if there is one.
 async fn in_front(pid: u32) -> Option<(u32, String)> {
     let look = move || {
         let stat = Stat::of(pid)?;

@@ -2,7 +2,7 @@ use super::unified_exec::owner_for;
 use super::*;
 
 request! {
-    /// Lists sessions as the tools know them.
+    /// Lists sessions in the format of the `unified_exec` tools.
     ListPtySessions = "list_pty_sessions", SessionsParams => ListPtyAnswer;
     access: Granted("unified_exec", OwnSessions);
     scope: Scope::View;

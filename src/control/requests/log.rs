@@ -2,12 +2,12 @@ use super::*;
 use crate::os::files::{self, LinesFromEnd};
 use std::path::Path;
 
-/// Lines that are told unless others are asked for, and the most of them.
+/// The default number of lines in an answer, and the maximum.
 const LINES: usize = 200;
 const MAX_LINES: usize = 2000;
-/// Bytes of the longest line; a longer one is left out.
+/// The maximum bytes of a line; a longer line is left out.
 const LONGEST: u64 = 64 << 10;
-/// Bytes of all lines.
+/// The maximum bytes of all lines.
 const MAX_BYTES: usize = 1 << 20;
 
 request! {
@@ -22,7 +22,7 @@ request! {
 pub struct LogParams {
     /// The name of the slot, or the id of the session.
     pub slot: String,
-    /// The last so many lines: 200 if it is left out, 2000 at most.
+    /// The number of last lines: 200 by default, 2000 at most.
     #[serde(default)]
     pub lines: Option<usize>,
 }
@@ -30,7 +30,7 @@ pub struct LogParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogAnswer {
     pub slot: String,
-    /// The oldest first.
+    /// The oldest line first.
     pub lines: Vec<String>,
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::core::timeline::exposition;
 
 request! {
-    /// Answers with counters and gauges of all slots, in the text format of Prometheus.
+    /// Answers with counters and gauges of all slots, in the Prometheus text format.
     Metrics = "metrics", Nothing => MetricsAnswer;
     access: PersonOnly;
     scope: Scope::View;
@@ -10,7 +10,7 @@ request! {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricsAnswer {
-    /// The page, as a monitor reads it. Counters begin anew with the daemon.
+    /// The page, as a monitor reads it. Counters restart with the daemon.
     pub text: String,
 }
 

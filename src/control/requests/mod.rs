@@ -1,10 +1,10 @@
-//! What can be asked of the daemon: one file for each request, and the table of them.
+//! The requests that the daemon answers: one file for each request, and the table of them.
 //!
-//! A request's file says what it does, who may call it, what it may name, its parameters, its answer, and how it is
-//! answered. Dispatch, permissions and the schema are made from [`TABLE`]. A type that a layer below needs too is in
-//! [`crate::core::model`].
+//! A request's file has its description, who may call it, what it may name, its parameters, its answer, and the
+//! function that answers it. Dispatch, permissions and the schema are made from [`TABLE`]. A type that a layer below
+//! needs too is in [`crate::core::model`].
 
-// What the files of the requests use most is imported here once, for their `use super::*`.
+// The imports that most request files need are here once, for their `use super::*`.
 use super::dispatch::Dispatcher;
 use super::dispatch::each::done;
 use super::heavy::{HeldWork, Holding};
@@ -33,14 +33,14 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
-/// The type of a request, for clients: its name, what it takes and what it answers.
+/// The type of a request, for clients: its name, its parameters and its answer.
 pub trait Method {
     const NAME: &'static str;
     type Params: Serialize + DeserializeOwned + JsonSchema + std::marker::Send;
     type Answer: Serialize + DeserializeOwned + JsonSchema + std::marker::Send;
 }
 
-/// A request under way: who asks, by which connection, and what answers.
+/// A request in progress: the caller, the caller's connection, and the dispatcher.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
     dispatcher: &'a Dispatcher,
@@ -68,23 +68,23 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Before an answer that takes so many bytes of memory to make: waits for its turn, and holds them until it is in the
-    /// client's queue.
+    /// Reserves memory for an answer that takes this many bytes to make: waits for its turn, and holds them until the
+    /// answer is in the client's queue.
     pub(super) async fn hold(&self, bytes: usize) -> Result<Arc<HeldWork>, RpcError> {
         self.holding.hold(bytes).await
     }
 
-    /// The turn of this connection for a list of slots or sessions, for as long as it is made.
+    /// Takes this connection's turn to make a list of slots or sessions, and holds it while the list is made.
     pub(super) async fn list_turn(&self) -> Option<OwnedSemaphorePermit> {
         self.holding.list().await
     }
 
-    /// The same, for work on a thread, which goes on when the client has gone.
+    /// The held memory, for work on a thread that goes on after the client is gone.
     pub(super) fn held(&self) -> Option<Arc<HeldWork>> {
         self.holding.held()
     }
 
-    /// Gives back what is held, before a wait.
+    /// Releases the held memory, before a wait.
     pub(super) fn let_go(&self) {
         self.holding.let_go();
     }
@@ -112,30 +112,31 @@ impl Deref for Call<'_> {
 
 type Answering<'a> = BoxFuture<'a, Result<Value, RpcError>>;
 
-/// A request as the table has it.
+/// An entry in the table of requests.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestEntry {
     pub name: &'static str,
-    /// What it does.
+    /// The description of the request.
     pub about: &'static str,
     pub access: Access,
-    /// What a token must allow for this request over HTTP; `None` if it is not to be had there.
+    /// The scope that a token must have for this request over HTTP; `None` if the request is not available there.
     pub scope: Option<Scope>,
     pub names: Accepts,
     pub params: fn(&mut SchemaGenerator) -> Schema,
     pub answer: fn(&mut SchemaGenerator) -> Schema,
-    /// From its parameters to its answer, both as JSON. Whether the caller may ask is known before.
+    /// Turns the parameters into the answer, both as JSON. The caller's permission is checked before.
     run: for<'a> fn(Call<'a>, Value) -> Answering<'a>,
 }
 
 impl RequestEntry {
-    /// Answers the request. Whether the caller may ask is known before.
+    /// Answers the request. The caller's permission is checked before.
     pub(super) fn answer<'a>(&self, call: Call<'a>, params: Value) -> Answering<'a> {
         (self.run)(call, params)
     }
 }
 
-/// Makes the type of a request and its entry in the table. The function `answer` beside it answers the request.
+/// Defines the type of a request and its entry in the table. The function `answer` in the same file answers the
+/// request.
 macro_rules! request {
     ($(#[doc = $doc:literal])+
      $method:ident = $name:expr, $params:ty => $answer:ty;
@@ -177,7 +178,7 @@ macro_rules! optional {
     };
 }
 
-/// What a request may name: slots and sessions, unless it says otherwise.
+/// What a request may name: slots and sessions by default.
 macro_rules! either {
     () => {
         Accepts::Either
@@ -187,7 +188,7 @@ macro_rules! either {
     };
 }
 
-/// Makes the table: each request by the name of its file, in the order of the documentation.
+/// Defines the table: each request by the name of its file, in the order of the documentation.
 macro_rules! table {
     ($($file:ident),+ $(,)?) => {
         $(pub use $file::*;)+
@@ -257,13 +258,13 @@ pub fn requests() -> impl Iterator<Item = &'static RequestEntry> {
     TABLE.iter()
 }
 
-/// The request of this name.
+/// The request with this name.
 pub fn find(name: &str) -> Option<&'static RequestEntry> {
     requests().find(|entry| entry.name == name)
 }
 
 fn parsed<M: Method>(params: Value) -> Result<M::Params, RpcError> {
-    // Params may be left out where a method takes none.
+    // Params may be absent if a method takes none.
     let params = match params {
         Value::Null => Value::Object(Default::default()),
         params => params,
@@ -275,7 +276,7 @@ fn as_json<A: Serialize>(told: A) -> Result<Value, RpcError> {
     serde_json::to_value(told).map_err(|error| RpcError::new(Fault::Failed, error.to_string()))
 }
 
-/// The answer to a request that takes its connection over: the server of the socket answers it itself.
+/// Refuses a request that takes over its connection: only the server of the socket can answer it.
 async fn by_connection<P, A>(_: Call<'_>, _: P) -> Result<A, RpcError> {
     let text = "this request needs a connection to the control socket";
     Err(RpcError::new(Fault::Usage, text))

@@ -1,7 +1,7 @@
 use super::*;
 
 request! {
-    /// Sends a test message by each channel of `[notify]`, and says what became of it.
+    /// Sends a test message through each channel of `[notify]`, and shows the result of each.
     NotifyTest = "notify_test", Nothing => Vec<ChannelTest>;
     access: PersonOnly;
     scope: Scope::Keys;

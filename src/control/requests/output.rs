@@ -4,7 +4,7 @@ use crate::core::text::hex;
 use crate::slot::OutputPart;
 use std::borrow::Cow;
 
-/// The longest wait for more output; whoever wants to wait longer asks again.
+/// The maximum wait for more output; a client that wants to wait longer asks again.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
 request! {
@@ -23,16 +23,16 @@ request! {
 pub struct OutputParams {
     /// The id of the session.
     pub slot: String,
-    /// Begin at this byte of all that was ever written; the oldest that is kept where `None`.
+    /// Begin at this byte of all output so far; if absent, at the oldest byte that is kept.
     #[serde(default)]
     pub from: Option<u64>,
-    /// Begin so many lines before the end.
+    /// Begin this many lines before the end.
     #[serde(default)]
     pub lines: Option<usize>,
-    /// With its control sequences, as it was written; else as plain text.
+    /// Keep control sequences, as the program wrote them; else answer with plain text.
     #[serde(default)]
     pub raw: bool,
-    /// Where there is nothing yet, wait for it so many milliseconds.
+    /// If there is no output yet, wait for it up to this many milliseconds.
     #[serde(default)]
     pub wait_ms: Option<u64>,
 }
@@ -41,33 +41,33 @@ pub struct OutputParams {
 pub struct OutputAnswer {
     pub slot: String,
     pub text: String,
-    /// The bytes themselves, in hexadecimal digits, where they were asked for `raw` and are not all UTF-8.
+    /// The bytes in hexadecimal digits, if `raw` was requested and they are not all UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hex: Option<String>,
-    /// The bytes that this is of all that was ever written: from `start` up to `end`, where to go on.
+    /// The position of these bytes in all output so far: from `start` up to `end`, where the next part begins.
     pub start: u64,
     pub end: u64,
-    /// How much there is by now: more than `end` where this was only a part.
+    /// The length of all output so far: more than `end` if this is only a part.
     pub total: u64,
-    /// Bytes between what was asked for and `start` that are no longer kept.
+    /// Bytes between the requested position and `start` that are no longer kept.
     pub dropped_bytes: u64,
     pub truncated: bool,
     pub running: bool,
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
-    /// Why missiond ended it, in words.
+    /// Why missiond ended it, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
 impl OutputAnswer {
-    /// What was written, byte for byte where it was asked for `raw`.
+    /// The output: the exact bytes if `raw` was requested.
     pub fn bytes(&self) -> Vec<u8> {
         let exact = self.hex.as_deref().and_then(hex::decode);
         exact.unwrap_or_else(|| self.text.clone().into_bytes())
     }
 
-    /// As text, and in digits where that is not all.
+    /// Stores the bytes as text, and also as hexadecimal digits if they are not all UTF-8.
     pub fn set_bytes(&mut self, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         self.hex = matches!(text, Cow::Owned(_)).then(|| hex::encode(bytes));
@@ -75,8 +75,8 @@ impl OutputAnswer {
     }
 }
 
-/// Output that is made into an answer in less time than a thread takes to begin. It can be read also if there is no memory for
-/// another thread.
+/// The maximum bytes of output that are made into an answer on the calling thread: that takes less time than starting a
+/// thread. Such output can also be read if there is no memory for another thread.
 const SHORT: usize = 64 << 10;
 
 async fn answer(call: Call<'_>, params: OutputParams) -> Result<OutputAnswer, RpcError> {
@@ -108,7 +108,7 @@ async fn answer(call: Call<'_>, params: OutputParams) -> Result<OutputAnswer, Rp
     if part.bytes.len() <= SHORT {
         return Ok(output_answer(status, part, &params));
     }
-    // Off the threads on which everybody else is answered.
+    // Not on the threads that answer all other clients.
     let made = blocking::run(move || {
         let _held = held;
         output_answer(status, part, &params)
@@ -118,7 +118,7 @@ async fn answer(call: Call<'_>, params: OutputParams) -> Result<OutputAnswer, Rp
 }
 
 fn output_answer(status: SlotStatus, part: OutputPart, params: &OutputParams) -> OutputAnswer {
-    // Whoever names no place wants what there is: what went before is no loss to them.
+    // A client that names no position wants what is kept: output before that is no loss to it.
     let dropped_bytes = part.dropped;
     let mut answer = OutputAnswer {
         running: !status.is_over(),

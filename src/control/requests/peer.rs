@@ -3,8 +3,8 @@ use crate::audit::Record;
 use crate::os::peer::{self, Proc};
 
 request! {
-    /// Tells where processes belong that have connected to another server of this daemon, such as `missiond web`. A process
-    /// inside a slot is written into the audit.
+    /// Tells whether processes that have connected to another server of this daemon, such as `missiond web`, are
+    /// outside of all slots. A process inside a slot is recorded in the audit.
     WhereFrom = "peer", WhereFromParams => WhereFromAnswer;
     access: PersonOnly;
 }
@@ -12,20 +12,20 @@ request! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WhereFromParams {
-    /// The processes that have the same connection.
+    /// The processes that share the connection.
     pub pids: Vec<i32>,
-    /// What they have connected to, for the audit.
+    /// The name of the server, for the audit.
     pub server: String,
-    /// Nothing goes into the audit: another one of them did a moment ago.
+    /// Write nothing into the audit, because an entry about one of these processes was written a moment ago.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unwritten: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WhereFromAnswer {
-    /// All of them are outside of all slots.
+    /// True if all of them are outside of all slots.
     pub outside: bool,
-    /// Why not.
+    /// Why they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
@@ -37,7 +37,12 @@ async fn answer(call: Call<'_>, params: WhereFromParams) -> Result<WhereFromAnsw
         let of = |pid: &i32| (*pid, peer::origin(Some(*pid), &marks, &Proc::default()));
         pids.iter().map(of).collect::<Vec<_>>()
     };
-    let failed = |error| RpcError::new(Fault::Failed, format!("no process was looked up: {error}"));
+    let failed = |error| {
+        RpcError::new(
+            Fault::Failed,
+            format!("the processes can't be looked up: {error}"),
+        )
+    };
     let origins = blocking::run(look).await.map_err(failed)?;
     let mut others = origins
         .iter()
@@ -60,9 +65,10 @@ async fn answer(call: Call<'_>, params: WhereFromParams) -> Result<WhereFromAnsw
         ),
         PeerOrigin::Daemon => ("", "the daemon runs it".to_owned()),
         PeerOrigin::Unseen(fault) => ("", format!("it can't be looked up: {fault}")),
-        PeerOrigin::Untold | PeerOrigin::Outside => {
-            ("", "it can't be told from one inside a slot".to_owned())
-        }
+        PeerOrigin::Untold | PeerOrigin::Outside => (
+            "",
+            "it can't be distinguished from one inside a slot".to_owned(),
+        ),
     };
     if !params.unwritten {
         let caller = Peer {

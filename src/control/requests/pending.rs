@@ -2,7 +2,7 @@ use super::*;
 use crate::core::claude::reading::Dialog;
 
 request! {
-    /// Shows the dialogs that wait for a person, and the calls that wait without one on the screen.
+    /// Shows the dialogs that wait for a person, and the calls that wait without a dialog on the screen.
     Pending = "pending", Select => Vec<PendingDialog>;
     access: Granted("pending", Slots);
     scope: Scope::View;
@@ -13,17 +13,17 @@ pub struct PendingDialog {
     pub slot: String,
     pub role: String,
     pub since: DateTime<Utc>,
-    /// `None` if a call waits that the screen does not show.
+    /// `None` if the screen does not show the call that waits.
     pub dialog: Option<Dialog>,
     /// Why no rule answered it.
     pub why: Option<String>,
     /// What `confirm always` would do with it.
     #[serde(default)]
     pub always: Option<Always>,
-    /// Why what the screen shows is not to be trusted: a plain `confirm` is refused.
+    /// Why the screen can't be trusted; a plain `confirm` is refused.
     #[serde(default)]
     pub doubtful: Option<String>,
-    /// The calls that have come to the gate and have not run, if the screen shows no dialog about one of them.
+    /// The calls that have reached the gate and have not run, if the screen shows no dialog about one of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting_calls: Vec<WaitingCall>,
 }

@@ -4,7 +4,7 @@ use crate::core::policy::{Decision, Policy, RuleInForce, Summary};
 const NO_POLICY: &str = "the slot was removed from the config: no policy holds for it, and a person is asked about everything";
 
 request! {
-    /// Shows the policy of a slot, as it is in force.
+    /// Shows the policy of a slot that is in force.
     InForce = "policy", OneSlot => PolicyAnswer;
     access: PersonOnly;
     scope: Scope::View;
@@ -14,20 +14,21 @@ request! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyAnswer {
     pub slot: String,
-    /// The role in which its program runs.
+    /// The role that its program runs in.
     pub role: String,
-    /// The role that the config names by now, if it is another one: it holds from the next start on.
+    /// The role that the config names now, if it is another one: it takes effect at the next start.
     #[serde(default)]
     pub next_role: Option<String>,
-    /// The file on disk may allow more, and waits for `reload`.
+    /// True if the file on disk may allow more, and waits for `reload`.
     pub waits: bool,
-    /// What waits, in a few words each.
+    /// The changes that wait, in a few words each.
     #[serde(default)]
     pub waiting: Vec<String>,
-    /// The rules of the file on disk that are stricter, and hold already. A call is allowed only if both files allow it.
+    /// The stricter rules of the file on disk, which are already in force. A call is allowed only if both files allow
+    /// it.
     #[serde(default)]
     pub stricter: Vec<RuleInForce>,
-    /// The text of the policy in force, if the file on disk has another one.
+    /// The text of the policy in force, if the file on disk has another text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     #[serde(flatten)]

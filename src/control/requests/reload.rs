@@ -1,7 +1,7 @@
 use super::*;
 
 request! {
-    /// Takes the config and the policies as they are on the disk now.
+    /// Loads the config and the policies from the disk as they are now.
     Reload = "reload", Nothing => ReloadAnswer;
     access: PersonOnly;
     scope: Scope::Keys;

@@ -2,7 +2,7 @@ use super::*;
 use std::collections::BTreeMap;
 
 request! {
-    /// Shows the roles, with the slots of each and how many of them are idle or ask something.
+    /// Shows the roles, with the slots of each and how many of them are idle or have an open dialog.
     Roles = "roles", Nothing => Vec<RoleStatus>;
     access: PersonOnly;
     scope: Scope::View;
@@ -13,11 +13,11 @@ pub struct RoleStatus {
     pub role: String,
     /// The names of its slots.
     pub slots: Vec<String>,
-    /// Slots that take a message at once.
+    /// The number of slots that are idle and take a message at once.
     pub idle: usize,
-    /// Slots with a dialog that waits for an answer.
+    /// The number of slots with a dialog that waits for an answer.
     pub confirming: usize,
-    /// Its policy on the disk allows more than the one in force, and waits for `reload`.
+    /// True if its policy on the disk allows more than the one in force, and waits for `reload`.
     pub policy_waits: bool,
 }
 

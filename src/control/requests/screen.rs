@@ -1,8 +1,8 @@
 use super::*;
 
-/// Bytes in memory for each line of the scrollback.
+/// Memory held for each line of the scrollback.
 const LINE: usize = 1 << 10;
-/// The lines that a terminal keeps.
+/// The maximum of lines that a terminal keeps.
 const MOST_LINES: usize = 10_000;
 
 request! {

@@ -3,15 +3,15 @@ use crate::core::terminal::plain;
 use crate::core::text::secrets;
 use regex::Regex;
 
-/// A regex that is larger than this when compiled is an attack or a mistake.
+/// The maximum size of a compiled regex: a larger one is an attack or a mistake.
 const MAX_REGEX: usize = 1 << 20;
-/// Matches that `search` gives unless it is asked for others.
+/// The default number of matches.
 const MATCHES: usize = 200;
-/// Bytes in memory for a slot: the lines of its terminal, and its transcripts, which are read entry by entry.
+/// Memory held for a search in a slot: the lines of its terminal, and its transcripts, which are read entry by entry.
 const OF_SLOT: usize = 32 << 20;
 
 request! {
-    /// Searches what a slot has shown and said, or what a session has written.
+    /// Searches the screen and the conversation of a slot, or the output of a session.
     Search = "search", SearchParams => Vec<Match>;
     access: Granted("search", Slots);
     scope: Scope::View;
@@ -24,7 +24,7 @@ pub struct SearchParams {
     pub slot: String,
     /// A regular expression.
     pub pattern: String,
-    /// At most so many matches.
+    /// The maximum number of matches.
     #[serde(default)]
     pub limit: Option<usize>,
 }
@@ -47,8 +47,8 @@ async fn answer(call: Call<'_>, params: SearchParams) -> Result<Vec<Match>, RpcE
     found.answer()
 }
 
-/// The lines of all output that is kept. It is gone through off the slot's own task, which has a program to serve, and no
-/// further when the client has gone.
+/// Searches the lines of all kept output. This runs outside the session's own task, which serves a program, and stops
+/// when the client is gone.
 async fn search_output(
     call: Call<'_>,
     slot: &SlotHandle,
@@ -63,7 +63,7 @@ async fn search_output(
         let _held = held;
         let text = plain(&bytes);
         drop(bytes);
-        // Masked first: a pattern must not find out what it is not shown.
+        // Secrets are masked first, so that a pattern can't find what the answer does not show.
         let text = secrets::mask_lines(text);
         let lines = text.lines().take_while(|_| !gone.is_cancelled());
         let mut found = Matches::new(limit);

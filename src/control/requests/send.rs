@@ -12,7 +12,7 @@ use crate::slot::once::{
 use std::sync::Arc;
 
 request! {
-    /// Sends a message to a slot, and answers with what Claude Code says to it.
+    /// Sends a message to a slot, and answers with Claude Code's answer.
     Send = "send", SendParams => SendAnswer;
     access: Granted("send", Slots);
     scope: Scope::Steer;
@@ -22,23 +22,23 @@ request! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SendParams {
-    /// The name of the slot, or `@role` where the role has one slot.
+    /// The name of the slot, or `@role` if the role has one slot.
     pub slot: String,
     /// The message.
     pub text: String,
-    /// Wait for the answer; else only until Claude Code has taken the message.
+    /// Wait for Claude Code's answer; else only until Claude Code has taken the message.
     #[serde(default = "yes")]
     pub wait: bool,
-    /// The wait for the answer fails after so many milliseconds, and the turn goes on; never where it is left out.
+    /// The wait for the answer fails after this many milliseconds, and the turn goes on; if absent, there is no limit.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// A leading `!` is meant: run it as a shell command.
+    /// A leading `!` is intended: run the text as a shell command.
     #[serde(default)]
     pub shell: bool,
-    /// A leading `/` is meant: run it as a command of Claude Code.
+    /// A leading `/` is intended: run the text as a command of Claude Code.
     #[serde(default)]
     pub slash: bool,
-    /// An id of the sender's: repeated with the same id, the message is sent once and has the same answer.
+    /// An id chosen by the sender. A message that is repeated with the same id is sent once, and gets the same answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
@@ -63,7 +63,7 @@ async fn answer(call: Call<'_>, params: SendParams) -> Result<SendAnswer, RpcErr
     let message = Message {
         token: None,
         slash: params.slash && text.starts_with('/'),
-        // Its end is waited for in any case, so that its answer is known.
+        // The end of the turn is awaited in any case, so that the answer is known.
         wait: true,
         task: None,
         id: params.id.or_else(|| Some(uuid::Uuid::new_v4().to_string())),
@@ -91,7 +91,7 @@ async fn answer(call: Call<'_>, params: SendParams) -> Result<SendAnswer, RpcErr
     .await
 }
 
-/// A message as the slot is to get it.
+/// A message to send, with its record, its slot and its time limit.
 struct ToSend {
     record: OnceRecord<Sending>,
     message: Message,
@@ -140,7 +140,7 @@ async fn send_once(dispatcher: &Dispatcher, send: ToSend) -> Result<SendAnswer, 
 }
 
 impl Dispatcher {
-    /// Sends what an earlier daemon had taken for a sender who does not wait, and had not sent.
+    /// Sends the messages that an earlier daemon accepted from senders who do not wait, and had not sent.
     pub fn send_what_was_left(&self) {
         for record in self.daemon().once().sends.unsent() {
             if !record.request.unattended {
@@ -173,7 +173,7 @@ impl Dispatcher {
 }
 
 impl Dispatcher {
-    /// Whoever waited for this message sends it again to this daemon, or never.
+    /// Drops the message of a sender who waited for an earlier daemon, unless the sender sends it again to this one.
     fn drop_unless_sent_again(&self, record: OnceRecord<Sending>) {
         let (sends, slot) = (
             self.daemon().once().sends.clone(),
@@ -183,13 +183,13 @@ impl Dispatcher {
             if let Some(slot) = slot {
                 slot.has_looked().await;
             }
-            let why = "not sent: the daemon ended before, and nobody waited for the next one";
+            let why = "not sent: the daemon ended first, and the sender did not send it again";
             sends.drop_unless_active(&record, RpcError::new(Fault::Failed, why));
         });
     }
 }
 
-/// Returns when nobody has to wait any more for a message whose answer is not waited for.
+/// Returns when a sender that does not wait for the answer can go: the message is queued or taken.
 async fn handed_over(
     waiter: &OnceWaiter<Sending>,
     slot: &SlotHandle,
@@ -197,7 +197,7 @@ async fn handed_over(
 ) -> Result<SendAnswer, RpcError> {
     let queued = async {
         waiter.reached(Stage::Accepted).await;
-        // One that is not in the queue is being typed, which takes a moment.
+        // A message that is not in the queue is being typed, which takes a moment.
         if slot.status().queued == 0 {
             std::future::pending().await
         }
@@ -210,7 +210,7 @@ async fn handed_over(
     }
 }
 
-/// A message as the slot gets it; `None` for a command, which only its sender sends again.
+/// A message in the form that the slot takes; `None` for a command, which only its sender may send again.
 fn as_message(record: &OnceRecord<Sending>) -> Option<Message> {
     let text = keys::message(&record.request.text, keys::KeyMeaning::default());
     Some(Message {
@@ -224,7 +224,7 @@ fn as_message(record: &OnceRecord<Sending>) -> Option<Message> {
     })
 }
 
-/// A message that this daemon sees to.
+/// A message that this daemon delivers.
 struct OnItsWay {
     bus: Bus,
     sends: Once<Sending>,
@@ -236,7 +236,7 @@ struct OnItsWay {
 impl OnItsWay {
     async fn run(self, message: Message) {
         let OnceRecord { slot, id, .. } = &self.record;
-        // The slot drops what an earlier daemon has left, if the program that it was meant for has ended.
+        // If the program that an earlier daemon's message was meant for has ended, the slot drops the message.
         self.slot.has_looked().await;
         let came = match (self.sends.why_dropped(slot, id), self.record.entered_at) {
             (Some(why), _) => Came::Nothing(why),
@@ -269,7 +269,7 @@ impl OnItsWay {
             Ok(_) => Came::Part(Box::new(Ok(outlined("taken", &self.record, &self.slot)))),
             Err(error) if error.trace == Some(Trace::Untouched) => Came::Nothing(error),
             Err(error) if error.fault == Fault::TimedOut => {
-                // It may have been typed: then it goes on, in this daemon or the next.
+                // The message may have been typed: then its turn goes on, in this daemon or the next.
                 self.sends.leave(&self.record.slot, &self.record.id);
                 Came::Part(Box::new(Err(error)))
             }
@@ -277,7 +277,8 @@ impl OnItsWay {
         }
     }
 
-    /// An earlier daemon has pressed Enter for it: what came of it is found in the conversation, once the slot rests.
+    /// Looks in the conversation for the result, once the slot is at rest: an earlier daemon has pressed Enter for this
+    /// message.
     async fn look_for(&self, message: Message) -> Came<Sending> {
         tokio::select! {
             () = runner::at_rest(&self.slot) => {}
@@ -298,13 +299,14 @@ impl OnItsWay {
     }
 }
 
-/// The event of a message that Claude Code has taken, if the daemon that pressed Enter was killed before it told of it.
+/// Publishes the event of a message that Claude Code has taken, if the daemon that pressed Enter was killed before it
+/// did.
 pub(super) async fn tell_if_untold(bus: &Bus, record: &OnceRecord<Sending>, slot: &SlotHandle) {
     let (Some(Message { text, .. }), Some(entered)) = (as_message(record), record.entered_at)
     else {
         return;
     };
-    // It may be about to be written.
+    // The event may be about to be written.
     bus.settled().await;
     let (name, wanted, position) = (record.slot.clone(), text.clone(), bus.listen().position);
     let events = bus.replay(0, position);
@@ -318,16 +320,16 @@ pub(super) async fn tell_if_untold(bus: &Bus, record: &OnceRecord<Sending>, slot
                 && time.is_some_and(|time: DateTime<Utc>| time >= entered)
         })
     };
-    // If the log can't be read, an event too few is better than one too many.
+    // If the log can't be read, a missing event is better than a duplicate one.
     if matches!(blocking::run(is_told).await, Ok(false)) {
-        // A slot that is gone has nobody to tell.
+        // If the slot is gone, the event has no receiver.
         let _ = slot
             .send(SlotCommand::Note(EventKind::Message { text }))
             .await;
     }
 }
 
-/// Looks for a message in the conversation of a slot that rests, and for what was answered.
+/// Looks for a message and its answer in the conversation of a slot at rest.
 pub(super) async fn find(record: &OnceRecord<Sending>, slot: &SlotHandle) -> Came<Sending> {
     let failed = |text: String| Came::End(OnceOutcome::Failed(RpcError::new(Fault::Failed, text)));
     let entered = record.entered_at.unwrap_or(record.queued_at);
@@ -376,7 +378,7 @@ async fn needs_person(slot: &SlotHandle) -> crate::core::claude::reading::Dialog
     let seen = status.wait_for(waits).await.ok();
     match seen.and_then(|status| status.dialog.clone()) {
         Some(dialog) => dialog,
-        // The slot is gone, which others tell.
+        // The slot is gone; other code reports that.
         None => std::future::pending().await,
     }
 }
@@ -395,7 +397,8 @@ fn too_late() -> RpcError {
     )
 }
 
-/// The next step for a command of Claude Code leads to a person's `send`: nothing else sends one.
+/// The error for a text that can't be sent. For a command of Claude Code, the next step is a person's `send`: nothing
+/// else may send a command.
 pub(super) fn not_sendable(error: &keys::NotSendable, peer: &Peer, to: &str) -> RpcError {
     let keys::NotSendable::Slash(command) = error else {
         return RpcError::new(Fault::Usage, error.to_string());

@@ -4,7 +4,7 @@ use crate::daemon::tasks::runner;
 use crate::slot::once::{Came, OnceOutcome, OnceRecord, Sending};
 
 request! {
-    /// Tells what became of a message that was sent with an id.
+    /// Shows the result of a message that was sent with an id.
     Sent = "sent", SentParams => SentAnswer;
     access: PersonOnly;
     scope: Scope::View;
@@ -14,7 +14,7 @@ request! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SentParams {
-    /// The name of the slot, or `@role` where the role has one slot.
+    /// The name of the slot, or `@role` if the role has one slot.
     pub slot: String,
     /// The id that the message was sent with.
     pub id: String,
@@ -24,23 +24,22 @@ pub struct SentParams {
 pub struct SentAnswer {
     pub slot: String,
     pub id: String,
-    /// `queued`, `sent` (its turn goes on, or needs a person), `answered`, `failed` or `dropped` (it waited and was never
-    /// sent, as `error` says; the same id may be used again).
+    /// `queued`, `sent` (its turn goes on, or needs a person), `answered`, `failed` or `dropped` (it waited and was
+    /// never sent, as `error` says; the same id may be used again).
     pub state: String,
     pub queued_at: DateTime<Utc>,
-    /// When Enter was pressed.
+    /// The time at which Enter was pressed.
     pub entered_at: Option<DateTime<Utc>>,
     pub response: Option<String>,
     pub error: Option<RpcError>,
 }
 
-/// What became of a message.
 async fn answer(call: Call<'_>, params: SentParams) -> Result<SentAnswer, RpcError> {
     let slot = call.slot(&params.slot)?;
     let sends = &call.daemon().once().sends;
     let (mut record, under_way) = sends.look(&params.slot, &params.id)?;
     let unclear = record.outcome.is_none() && record.entered_at.is_some() && !under_way;
-    // Its turn is over, and nobody has looked for the answer yet.
+    // The turn is over, and the answer has not been looked up yet.
     if unclear && runner::rests(slot.status().state) {
         let came = find(&record, &slot).await;
         if let Came::End(outcome) = came {

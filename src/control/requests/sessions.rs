@@ -2,7 +2,7 @@ use super::info::info_of;
 use super::*;
 
 request! {
-    /// Lists sessions, also those that have ended and are kept.
+    /// Lists sessions, including ended ones that are kept.
     Sessions = "sessions", SessionsParams => Vec<SessionInfo>;
     access: PersonOnly;
     scope: Scope::View;
@@ -11,7 +11,7 @@ request! {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionsParams {
-    /// Only those of this owner, and of those whose name goes on after a colon.
+    /// Only sessions of this owner, and of owners whose name continues it after a colon.
     #[serde(default)]
     pub owner: Option<String>,
 }
@@ -24,7 +24,7 @@ pub(super) async fn answer(
     let _turn = call.list_turn().await;
     let mut infos = Vec::new();
     for slot in sessions_of(&call, prefix.as_deref()) {
-        // One that has gone meanwhile is none any more.
+        // A session that is gone meanwhile is left out.
         infos.extend(info_of(&call, &slot).await.ok());
     }
     infos.sort_by_key(|info| info.created_at);

@@ -28,7 +28,7 @@ async fn answer(call: Call<'_>, params: SignalParams) -> Result<Done, RpcError> 
     Ok(done(&slot))
 }
 
-/// The signals that people name.
+/// The signals that can be given by name.
 const SIGNALS: &[(&str, SignalNumber)] = &[
     ("HUP", SignalNumber::HUP),
     ("INT", SignalNumber::INT),

@@ -2,12 +2,12 @@ use super::*;
 use crate::core::terminal::plain;
 use crate::daemon::end_for;
 
-/// How long the first output of a new session is waited for: most programs speak within a few milliseconds, and for one
-/// that is silent most of a `spawn` should not be this wait.
+/// How long `spawn` waits for the first output. Most programs write within a few milliseconds, and for a silent program
+/// this wait should not be most of the time of a `spawn`.
 const FIRST_OUTPUT: Duration = Duration::from_millis(20);
 
 request! {
-    /// Starts a program in a terminal of its own.
+    /// Starts a program in a new terminal.
     Spawn = "spawn", SpawnParams => SpawnAnswer;
     access: PersonOnly;
     scope: Scope::Keys;
@@ -17,14 +17,14 @@ request! {
 pub struct SpawnAnswer {
     pub id: String,
     pub pid: Option<u32>,
-    /// What it wrote first, as plain text.
+    /// Its first output, as plain text.
     pub output: String,
 }
 
 async fn answer(call: Call<'_>, params: SpawnParams) -> Result<SpawnAnswer, RpcError> {
     let slot = call.new_session(params, call.gone).await?;
     let first = tokio::time::timeout(FIRST_OUTPUT, first_output(&slot));
-    // Many programs say nothing at first.
+    // Many programs write nothing at first.
     let _ = first.await;
     let part = part(call, &slot, WantedOutput::Range(0, u64::MAX)).await?;
     let status = slot.status();
@@ -52,7 +52,7 @@ impl Dispatcher {
     }
 }
 
-/// Ends a session when the connection has ended on which it was asked for.
+/// Ends a session when the connection that asked for it has ended.
 async fn end_with(slot: SlotHandle, gone: CancellationToken) {
     let mut status = slot.watch_status();
     let over = async { status.wait_for(SlotStatus::is_over).await.is_ok() };
@@ -66,7 +66,7 @@ async fn end_with(slot: SlotHandle, gone: CancellationToken) {
     }
 }
 
-/// Until the first output, or the end.
+/// Waits for the first output, or the end.
 async fn first_output(slot: &SlotHandle) {
     let mut pulse = slot.watch_output();
     let mut status = slot.watch_status();

@@ -14,12 +14,12 @@ pub struct StatsAnswer {
     pub idle: usize,
     pub busy: usize,
     pub stopped: usize,
-    /// Sessions, which are no slots: those that run, and those that have ended and are kept.
+    /// Running sessions; sessions are not slots. `sessions_ended` counts those that have ended and are kept.
     #[serde(default)]
     pub sessions: usize,
     #[serde(default)]
     pub sessions_ended: usize,
-    /// What hampers the daemon at present.
+    /// The problems that the daemon has now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub health: Vec<Ailment>,
 }

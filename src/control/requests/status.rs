@@ -3,7 +3,7 @@ use crate::daemon;
 use crate::os::process_stat::Stat;
 
 request! {
-    /// Shows slots, and sessions that are named.
+    /// Shows slots, and sessions that the request names.
     Status = "status", Select => Vec<SlotStatus>;
     access: Anybody;
     scope: Scope::View;
@@ -21,7 +21,7 @@ pub(super) async fn answer(call: Call<'_>, select: Select) -> Result<Vec<SlotSta
     Ok(statuses)
 }
 
-/// Fills in what the processes use, which is measured only for those who ask.
+/// Fills in the resource usage of the processes, which is measured only on request.
 async fn measure(dispatcher: &Dispatcher, statuses: &mut [SlotStatus]) {
     let running: Vec<u32> = statuses.iter().filter_map(|status| status.pid).collect();
     if running.is_empty() {

@@ -6,7 +6,7 @@ use crate::core::settings::is_name;
 use uuid::Uuid;
 
 request! {
-    /// Puts a task into the queue; it is on the disk before this answers.
+    /// Puts a task into the queue; the task is on the disk before the answer.
     Submit = "submit", SubmitParams => TaskStatus;
     access: Granted("submit", Slots);
     scope: Scope::Steer;
@@ -20,13 +20,13 @@ pub struct SubmitParams {
     pub slot: String,
     /// The prompt.
     pub text: String,
-    /// How often it may be given out again when its slot ends under it.
+    /// How often the task may be given out again if its slot ends while it runs.
     #[serde(default)]
     pub retries: u32,
-    /// A name of the caller's own: the same task under the same name is submitted once.
+    /// An id chosen by the caller. A task that is submitted again with the same id is queued once.
     #[serde(default)]
     pub id: Option<String>,
-    /// It fails, and its turn is interrupted, so many milliseconds after a slot has it.
+    /// The task fails, and its turn is interrupted, this many milliseconds after a slot has taken it.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
 }
@@ -51,7 +51,7 @@ async fn answer(call: Call<'_>, params: SubmitParams) -> Result<TaskStatus, RpcE
         None => Uuid::new_v4().simple().to_string()[..8].to_owned(),
     };
     if params.timeout_ms == Some(0) {
-        let text = "the timeout must be more than nothing";
+        let text = "the timeout must be more than 0 ms";
         return Err(RpcError::new(Fault::Usage, text));
     }
     let new = NewTask {
@@ -67,7 +67,8 @@ async fn answer(call: Call<'_>, params: SubmitParams) -> Result<TaskStatus, RpcE
 }
 
 impl Dispatcher {
-    /// Whoever may submit may look at and cancel what they have submitted, and nothing else.
+    /// Tells whether a request is about a task of this slot. A slot may see and cancel only the tasks that it has
+    /// submitted.
     pub(in crate::control) fn is_own_task(&self, own: &str, params: &Value) -> bool {
         let Some(id) = params.get("id") else {
             return true;

@@ -13,10 +13,10 @@ request! {
 pub struct TaskParams {
     /// The id of the task.
     pub id: String,
-    /// Answer when it has ended or needs a person, not at once.
+    /// Answer when the task has ended or needs a person, not at once.
     #[serde(default)]
     pub wait: bool,
-    /// With `wait`: the wait fails after so many milliseconds, and the task goes on.
+    /// With `wait`: the wait fails after this many milliseconds, and the task goes on.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
 }

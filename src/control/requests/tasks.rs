@@ -2,7 +2,7 @@ use super::submit::submitter;
 use super::*;
 use crate::core::text::excerpt;
 
-/// What a list shows of a text; the whole would not fit into one answer.
+/// The maximum bytes of a text in a list; whole texts would not fit into one answer.
 const SHOWN: usize = 400;
 
 request! {
@@ -15,12 +15,12 @@ request! {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TasksParams {
-    /// Only those in one of these states; all where there is none.
+    /// Only tasks in one of these states; empty means all tasks.
     #[serde(default)]
     pub states: Vec<TaskState>,
 }
 
-/// A slot sees its own tasks.
+/// Lists the tasks. A slot sees only its own.
 async fn answer(call: Call<'_>, params: TasksParams) -> Result<Vec<TaskStatus>, RpcError> {
     let own = match call.peer.origin {
         PeerOrigin::Outside => None,

@@ -6,7 +6,7 @@ use crate::slot::TypedCommand;
 mod prompted;
 
 request! {
-    /// Types a line into a session, with Enter behind it.
+    /// Types a line and Enter into a session.
     Type = "type", TypeParams => TypeAnswer;
     access: PersonOnly;
     scope: Scope::Keys;
@@ -21,18 +21,19 @@ request! {
 pub struct TypeParams {
     /// The id of the session.
     pub slot: String,
-    /// Entered as one, with Enter behind it.
+    /// The line. It is entered as one input, and Enter follows it.
     pub text: String,
     /// Wait until the shell is at its prompt again.
     #[serde(default)]
     pub wait: bool,
-    /// Or until nothing was written for so many milliseconds.
+    /// Wait until the program has written nothing for this many milliseconds.
     #[serde(default)]
     pub quiet_ms: Option<u64>,
-    /// Or until the line at the cursor matches: the prompt of a program that does not say when it is done.
+    /// Wait until the line at the cursor matches this regular expression: the prompt of a program that does not report
+    /// when a command is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_prompt: Option<String>,
-    /// The wait fails after so many milliseconds, and the command goes on; never where it is left out.
+    /// The wait fails after this many milliseconds, and the command goes on; if absent, there is no limit.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
 }
@@ -40,11 +41,11 @@ pub struct TypeParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TypeAnswer {
     pub slot: String,
-    /// What came of it, as plain text; `None` where nothing was waited for.
+    /// The output of the command, as plain text; `None` if the request did not wait.
     pub output: Option<String>,
-    /// Of the command itself; `None` where only silence was waited for.
+    /// The exit code of the command; `None` if the request waited only for silence.
     pub exit_code: Option<i32>,
-    /// Some of the output is no longer there.
+    /// True if some of the output is no longer kept.
     pub truncated: bool,
 }
 
@@ -93,7 +94,7 @@ async fn answer(call: Call<'_>, params: TypeParams) -> Result<TypeAnswer, RpcErr
     })
 }
 
-/// Types a line for a person, and waits for nothing.
+/// Types a line for a person, without waiting.
 async fn type_line(slot: &SlotHandle, person: Person, text: String) -> Result<(), RpcError> {
     request(slot, |reply| TerminalRequest::Type {
         text,
@@ -103,7 +104,7 @@ async fn type_line(slot: &SlotHandle, person: Person, text: String) -> Result<()
     .await
 }
 
-/// For a program that does not say when it is done.
+/// Types a line and waits for silence, for a program that does not report when a command is done.
 async fn type_until_quiet(
     slot: &SlotHandle,
     person: Person,

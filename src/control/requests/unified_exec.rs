@@ -2,19 +2,19 @@ use super::*;
 use crate::control::written::{MOST_CHARACTERS, shortened};
 use crate::core::text::excerpt::head_and_tail;
 
-/// Between a command and the first look at it.
+/// The default time between a command and the first look at its output.
 const YIELD: Duration = Duration::from_millis(100);
-/// Longer is for `wait`.
+/// The maximum of that time. For a longer wait there is `wait`.
 const MAX_YIELD: Duration = Duration::from_secs(10 * 60);
 const MAX_TOKENS: usize = 10_000;
-/// As a rule of thumb.
+/// A rule of thumb.
 const CHARACTERS_PER_TOKEN: usize = 4;
 
-/// What `timeout` of the shell ends with, and everything of missiond that has timed out.
+/// The exit code that the program `timeout` uses, and missiond for everything that has timed out.
 const TIMED_OUT: i32 = 124;
 
 request! {
-    /// Starts a command and answers with what it writes in the first moments.
+    /// Starts a command and answers with its first output.
     UnifiedExec = "unified_exec", ExecParams => ToolAnswer;
     access: Granted("unified_exec", OwnSessions);
     scope: Scope::Keys;
@@ -43,38 +43,37 @@ pub struct ExecParams {
     pub look: LookParams,
 }
 
-/// How a tool looks at what was written.
+/// How long a tool waits for output, and how much of it the answer has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LookParams {
-    /// Milliseconds to wait for output, 100 unless told; less where the command ends before.
+    /// Milliseconds to wait for output, 100 by default; less if the command ends before.
     #[serde(default, alias = "yield_time_ms")]
     pub yield_ms: Option<u64>,
-    /// At most so many tokens of output, 10,000 unless told, of about four characters each; what is more is left out in the
-    /// middle.
+    /// The maximum of output in tokens of about four characters, 10,000 by default. Longer output is cut in the middle.
     #[serde(default, alias = "max_output_tokens")]
     pub max_tokens: Option<usize>,
-    /// With its control sequences; else as plain text, or the screen of a program that fills it.
+    /// Keep control sequences; else plain text, or the screen of a full-screen program.
     #[serde(default)]
     pub raw: bool,
 }
 
-/// What a tool answers.
+/// The answer of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolAnswer {
-    /// The command was started, or was written to; how it ended is in `exit_code`.
+    /// True if the command was started, or was written to. `exit_code` says how it ended.
     pub success: bool,
     pub session_id: String,
     pub output: String,
     pub running: bool,
-    /// 128 and the signal's number for one that was ended by a signal, 124 for one whose time was over.
+    /// 128 plus the signal's number if a signal ended it; 124 if its time limit was reached.
     pub exit_code: Option<i32>,
-    /// It was ended because its time was over.
+    /// missiond ended it because its time limit was reached.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub timed_out: bool,
-    /// Why missiond has ended it, in words: its time, its memory, its owner. None if it ended by itself.
+    /// Why missiond has ended it, as text: its time, its memory, its owner. `None` if it ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_because: Option<String>,
-    /// Some of the output was left out.
+    /// True if some of the output was left out.
     pub truncated: bool,
 }
 
@@ -99,7 +98,7 @@ async fn answer(call: Call<'_>, params: ExecParams) -> Result<ToolAnswer, RpcErr
 }
 
 impl LookParams {
-    /// Waits as long as was asked, or until the end, and gives what has come since the last look.
+    /// Waits as long as requested, or until the end, and answers with the output since the last look.
     pub(super) async fn at(
         self,
         call: Call<'_>,
@@ -136,14 +135,14 @@ impl LookParams {
     }
 }
 
-/// What a program that fills the screen shows: its bytes alone would be of no use.
+/// The screen of a full-screen program; its bytes alone would be of no use.
 async fn full_screen(slot: &SlotHandle) -> Result<Option<String>, RpcError> {
     let screen = request(slot, |reply| TerminalRequest::FullScreen { reply }).await?;
     Ok(screen.map(|lines| lines.join("\n").trim_end().to_owned()))
 }
 
 impl Dispatcher {
-    /// Whether what a slot asks for is about sessions of its own.
+    /// Tells whether a slot's request is about a session of that slot.
     pub(in crate::control) fn is_own_session(&self, own: &str, params: &Value) -> bool {
         match params.get("session_id").and_then(Value::as_str) {
             None => true,
@@ -155,12 +154,13 @@ impl Dispatcher {
     }
 }
 
-/// The owner of all that a program inside a slot starts.
+/// The owner of all sessions that a program inside a slot starts.
 fn owner_of(slot: &str) -> String {
     format!("slot:{slot}")
 }
 
-/// A slot's sessions belong to the slot, whatever it says; its parts may be named behind that.
+/// The owner of a new session. Sessions that a slot starts belong to that slot; the slot may only append a part to the
+/// owner's name.
 pub(super) fn owner_for(peer: &Peer, asked: Option<String>) -> Result<Option<String>, RpcError> {
     let PeerOrigin::Slot(slot) = &peer.origin else {
         return Ok(asked);

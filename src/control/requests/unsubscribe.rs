@@ -1,7 +1,7 @@
 use super::*;
 
 request! {
-    /// Ends a subscription of this connection; none of its notifications comes after the answer.
+    /// Ends a subscription of this connection; no notification of it follows the answer.
     Unsubscribe = "unsubscribe", UnsubscribeParams => Nothing;
     access: Granted("events", Connection);
 }

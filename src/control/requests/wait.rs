@@ -4,7 +4,7 @@ use regex::Regex;
 use std::future::Future;
 
 request! {
-    /// Answers when a slot or session is as asked: the first condition that holds ends the wait.
+    /// Answers when a slot or session meets a condition: the first condition that holds ends the wait.
     Wait = "wait", WaitParams => WaitAnswer;
     access: Granted("wait", Slots);
     scope: Scope::View;
@@ -15,23 +15,24 @@ request! {
 pub struct WaitParams {
     /// The name of the slot, or the id of the session.
     pub slot: String,
-    /// Any of these states. `idle` counts once every message has its answer: between two turns there is more to come.
+    /// Wait for any of these states. `idle` counts only when every message has its answer: between two turns there is
+    /// more to come.
     #[serde(default)]
     pub states: Vec<State>,
-    /// The program ends.
+    /// Wait until the program ends.
     #[serde(default)]
     pub exit: bool,
-    /// No output for so many milliseconds.
+    /// Wait until there was no output for this many milliseconds.
     #[serde(default)]
     pub quiet_ms: Option<u64>,
-    /// A line matches that the program which runs has on its screen or among its last lines, or prints from now on. What an
-    /// earlier program printed does not count.
+    /// Wait for a line that matches this regular expression. The line may be on the screen of the running program,
+    /// among its last lines, or printed from now on. Output of an earlier program does not count.
     #[serde(default)]
     pub output: Option<String>,
-    /// The shell waits for a command.
+    /// Wait until the shell is at its prompt.
     #[serde(default)]
     pub prompt: bool,
-    /// The wait fails after so many milliseconds; never where it is left out.
+    /// The wait fails after this many milliseconds; if absent, there is no limit.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
 }
@@ -60,7 +61,7 @@ async fn answer(call: Call<'_>, params: WaitParams) -> Result<WaitAnswer, RpcErr
     })
 }
 
-/// The first of what is waited for; the line that matched, where it was output.
+/// Waits for the first condition, and answers with the matched line if that condition was output.
 async fn wait_for(slot: &SlotHandle, params: WaitParams) -> Result<Option<String>, RpcError> {
     let pattern = params.output.as_deref().map(regex).transpose()?;
     let events = !params.states.is_empty() || params.exit || params.prompt;
@@ -73,7 +74,7 @@ async fn wait_for(slot: &SlotHandle, params: WaitParams) -> Result<Option<String
         outcome = prompt(slot, params.prompt) => outcome.map(|()| None),
         () = silence(slot, params.quiet_ms) => Ok(None),
         matched = output(slot, pattern) => match matched {
-            // The end is waited for as well, and is what has come.
+            // The output has ended. If the end is awaited too, that condition holds now.
             Err(_) if params.exit && slot.is_session() => state_reached(slot, &params).await.map(|()| None),
             matched => matched.map(Some),
         },
@@ -93,7 +94,7 @@ async fn state_reached(slot: &SlotHandle, params: &WaitParams) -> Result<(), Rpc
     status.wait_for(is_there).await.map(|_| ()).map_err(gone)
 }
 
-/// The shell says so itself, where it was told to.
+/// Waits until a shell with prompt marks reports that it is at its prompt.
 async fn prompt(slot: &SlotHandle, wanted: bool) -> Result<(), RpcError> {
     if !wanted {
         return std::future::pending().await;
@@ -103,7 +104,7 @@ async fn prompt(slot: &SlotHandle, wanted: bool) -> Result<(), RpcError> {
     if at_prompt(&slot.status()).is_none() {
         let name = slot.status().slot;
         let text = format!(
-            "when {name} is at its prompt can't be told: it is no bash or zsh that missiond started, or sets no marks"
+            "it is unknown when {name} is at its prompt: it is not a bash or zsh that missiond started, or sets no marks"
         );
         return Err(RpcError::new(Fault::Refused, text).next(format!(
             "wait for silence instead: missiond wait {name} --quiet 500ms"
@@ -136,7 +137,7 @@ async fn output(slot: &SlotHandle, pattern: Option<Regex>) -> Result<String, Rpc
         .await
 }
 
-/// Either what was awaited, or its error, or the time ran out.
+/// Awaits with a timeout: the outcome, or an error when the time has run out.
 pub(super) async fn within<T>(
     timeout_ms: Option<u64>,
     awaited: impl Future<Output = Result<T, RpcError>>,
@@ -153,7 +154,7 @@ pub(super) async fn within<T>(
     }
 }
 
-/// A timeout says where the slot stands.
+/// Adds the slot's state to a timeout.
 fn late(error: RpcError, slot: &SlotHandle) -> RpcError {
     if error.fault != Fault::TimedOut {
         return error;

@@ -1,7 +1,7 @@
 use super::*;
 
 request! {
-    /// Shows on what evidence the state of a slot rests.
+    /// Shows the evidence for the state of a slot.
     Why = "why", OneSlot => WhyAnswer;
     access: Granted("why", Slots);
     scope: Scope::View;

@@ -15,7 +15,7 @@ pub struct WriteParams {
     pub slot: String,
     /// The bytes, as numbers.
     pub bytes: Vec<u8>,
-    /// Also where a dialog is open in a slot of Claude Code: it is written down as a person's verdict.
+    /// Write also if a dialog is open in a slot of Claude Code. The audit records it as a person's verdict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub into_dialog: bool,
 }

@@ -3,7 +3,7 @@ use super::*;
 use crate::slot::Writing;
 
 request! {
-    /// Writes to a command and answers with what has come since the last look.
+    /// Writes to a command and answers with the output since the last look.
     WriteStdin = "write_stdin", StdinParams => ToolAnswer;
     access: Granted("unified_exec", OwnSessions);
     scope: Scope::Keys;
@@ -18,7 +18,7 @@ request! {
 pub struct StdinParams {
     /// The id that `unified_exec` answered with.
     pub session_id: String,
-    /// Written as it is: end it with \n or \r for Enter, \u0003 is Ctrl-C. Empty only looks.
+    /// Written unchanged: end it with \n or \r for Enter; \u0003 is Ctrl-C. If empty, nothing is written.
     #[serde(default, alias = "chars")]
     pub input: String,
     #[serde(flatten)]

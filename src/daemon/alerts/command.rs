@@ -1,4 +1,4 @@
-//! Runs the command of `[notify]`, a few at a time and never for long.
+//! Runs the command of `[notify]`, with a bound on how many run at once and for how long.
 
 use crate::core::alerts::Alert;
 use crate::core::model::EventKind;
@@ -12,19 +12,19 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
-/// Commands that may run at once: a person needs to be fetched once, not for each of a hundred slots.
+/// The maximum of commands that run at once: a person needs to be called once, not for each of a hundred slots.
 const AT_ONCE: usize = 4;
-/// Alerts that may wait for one of them or run: one for each slot of a large house, when all lose their login.
+/// The maximum of alerts that wait or run: one for each slot of a large installation, when all lose their login.
 const MAX_WAITING: usize = 64;
-/// A command that takes longer hangs.
+/// A command that takes longer is stuck.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Where alerts wait for their turn.
+/// The queue of alerts for the command.
 #[derive(Debug, Clone)]
 pub struct CommandRunner {
     places: Arc<Semaphore>,
     runners: Arc<Semaphore>,
-    /// The daemon's, by which what it runs is known: that is no person.
+    /// The daemon's socket. It marks the processes that the daemon runs, which are not a person.
     socket: PathBuf,
 }
 
@@ -37,7 +37,7 @@ impl CommandRunner {
         }
     }
 
-    /// Runs the command, as soon as fewer run than may. A failure is an event, not more.
+    /// Runs the command as soon as its turn comes. A failure is published as an event, and has no other effect.
     pub fn tell(&self, bus: &Bus, command: Vec<String>, alert: Alert) {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             tracing::warn!(slot = %alert.slot, "not notified: {MAX_WAITING} notices wait already");
@@ -54,7 +54,7 @@ impl CommandRunner {
         });
     }
 
-    /// Runs it to its end, when it is its turn.
+    /// Runs the command to its end, when its turn comes.
     pub async fn run(&self, command: &[String], alert: &Alert) -> Result<(), String> {
         let _turn = self.runners.acquire().await;
         run_command(command, alert, &self.socket).await
@@ -92,7 +92,7 @@ async fn run_command(command: &[String], alert: &Alert, socket: &Path) -> Result
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => {
             if let Some(group) = group {
-                // One that has just ended needs no kill.
+                // A command that has just ended needs no kill.
                 let _ = kill_process_group(group, Signal::KILL);
             }
             let _ = child.wait().await;
@@ -101,7 +101,7 @@ async fn run_command(command: &[String], alert: &Alert, socket: &Path) -> Result
     }
 }
 
-/// Variables that a desktop notice has no need of.
+/// Variables that a desktop notice does not need.
 fn is_secret(name: &str) -> bool {
     const PARTS: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL"];
     let name = name.to_ascii_uppercase();

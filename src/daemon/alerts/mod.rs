@@ -1,5 +1,5 @@
-//! Calls a person, by each channel of `[notify]`, when a slot has waited or been in doubt too long, gave up, stalled or
-//! reached a limit: once for each of these. When that is over, those who were called are told.
+//! Calls a person, through each channel of `[notify]`, when a slot has waited or been in doubt for too long, gave up,
+//! stalled or reached a limit: once for each of these. When that is over, the channels get a message that it is.
 
 mod command;
 mod remote;
@@ -18,12 +18,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// Quiet hours are looked at again after this long: a machine that was asleep has another time of day.
+/// The interval at which quiet hours are checked again: after a sleep of the machine, the time of day has changed.
 const LONGEST_QUIET: Duration = Duration::from_secs(5 * 60);
 
 type TestReply = oneshot::Sender<Vec<ChannelTest>>;
 
-/// The way to what calls people.
+/// A handle to the task that calls people.
 #[derive(Debug, Clone)]
 pub struct AlertsHandle {
     tests: mpsc::Sender<TestReply>,
@@ -32,15 +32,15 @@ pub struct AlertsHandle {
 }
 
 impl AlertsHandle {
-    /// Answers from elsewhere go there from now on; a daemon without a server takes none.
+    /// Sets the receiver of answers from elsewhere; a daemon without a server takes none.
     pub fn answer_by(&self, answers: Option<mpsc::Sender<RemoteAnswer>>) {
         if let Some(answers) = answers {
-            // There is one server for each daemon.
+            // A daemon has only one server.
             let _ = self.answers.set(answers);
         }
     }
 
-    /// Sends a test message by each channel.
+    /// Sends a test message through each channel.
     pub async fn test(&self) -> Result<Vec<ChannelTest>, RpcError> {
         let ending = || RpcError::new(Fault::Failed, "the daemon is ending");
         let (reply, tested) = oneshot::channel();
@@ -48,13 +48,13 @@ impl AlertsHandle {
         tested.await.map_err(|_| ending())
     }
 
-    /// What fails of the channels at present.
+    /// The channels that fail now.
     pub fn failing(&self) -> watch::Receiver<Failing> {
         self.failing.clone()
     }
 }
 
-/// Listens for as long as the daemon lives; new settings hold at once.
+/// Listens to events until the daemon ends; new settings take effect at once.
 pub fn start(
     context: &SlotContext,
     settings: watch::Receiver<NotifyConfig>,
@@ -62,7 +62,7 @@ pub fn start(
 ) -> (JoinHandle<()>, AlertsHandle) {
     let pusher = Pusher::default();
     let answers = Answers::default();
-    // A person asks for one test at a time.
+    // One test at a time.
     let (tests, asked) = mpsc::channel(1);
     let handle = AlertsHandle {
         tests,
@@ -121,7 +121,7 @@ impl Alerts {
                 }
                 Some(reply) = tests.recv() => self.test(&config, reply),
                 changed = settings.changed() => match changed {
-                    // What is due is told by the new settings.
+                    // Alerts that are due go out with the new settings.
                     Ok(()) => {
                         self.forget_removed(&settings.borrow());
                         continue;
@@ -139,7 +139,7 @@ impl Alerts {
         }
     }
 
-    /// A channel that is gone fails no more.
+    /// Removes failures of channels that are no longer configured.
     fn forget_removed(&self, config: &NotifyConfig) {
         let posts = posts(config, &test_alert(), &Buttons::default());
         let is_used = |part: &str| {
@@ -154,7 +154,7 @@ impl Alerts {
         });
     }
 
-    /// When somebody is to be called next, as far as it is known now.
+    /// The next time at which an alert is due, as far as it is known now.
     fn wakes_at(&self, config: &NotifyConfig) -> Option<Instant> {
         let due = self.desk.due(config.notify_after)?;
         Some(match quiet_left(config) {
@@ -163,7 +163,7 @@ impl Alerts {
         })
     }
 
-    /// Calls a person for all that has waited for long enough.
+    /// Calls a person for every alert that has waited long enough.
     fn call(&mut self, config: &NotifyConfig) {
         for mut alert in self.desk.take_due(config.notify_after, Instant::now()) {
             let slot = self.slots.borrow().get(&alert.slot).cloned();
@@ -184,7 +184,7 @@ impl Alerts {
         }
     }
 
-    /// Events were missed: the slots themselves say what they wait for.
+    /// After missed events, compares the alerts with the slots' present dialogs.
     fn look_at_all(&mut self) -> Vec<Alert> {
         let slots = self.slots.borrow().clone();
         let up = slots.values().map(|slot| slot.status());
@@ -212,7 +212,7 @@ impl Alerts {
                 let result = result.unwrap_or_else(|| Err("the daemon is ending".to_owned()));
                 tested.push(ChannelTest::new(channel.word(), result));
             }
-            // Whoever asked may have gone.
+            // The client may be gone.
             let _ = reply.send(tested);
         });
     }

@@ -1,5 +1,5 @@
-//! Answers that a person gives from elsewhere, by the buttons of a message to ntfy: the codes behind them, and the way from a code
-//! that comes in to `confirm`. Nothing but a code that this daemon has given out leads to an answer.
+//! Answers that a person gives by the buttons of an ntfy message: the codes behind the buttons, and the path from a
+//! received code to `confirm`. Only a code that this daemon has issued leads to an answer.
 
 use super::super::{RemoteAnswer, Slots};
 use crate::audit::{Audit, Record};
@@ -15,16 +15,16 @@ use serde_json::json;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// The name of this way in the audit.
+/// The name of this channel in the audit.
 const VIA: &str = "ntfy";
 
-/// Notes to the person that may wait to be sent.
+/// The maximum of queued notes to the person.
 const MAX_NOTES: usize = 16;
 
-/// Where answers go to, once there is a server.
+/// The receiver of answers, set once there is a server.
 pub type Answers = Arc<OnceLock<mpsc::Sender<RemoteAnswer>>>;
 
-/// What became of an answer, for the person who gave it.
+/// The result of an answer, for the person who gave it.
 #[derive(Debug)]
 pub struct AnswerNote {
     pub slot: String,
@@ -67,7 +67,7 @@ impl RemoteDesk {
         (desk, received)
     }
 
-    /// Hears the reply topic of these settings, and no other.
+    /// Subscribes to the reply topic of these settings, and to no other.
     pub fn listen(&mut self, config: &NotifyConfig) {
         if self.heard == config.ntfy {
             return;
@@ -79,7 +79,7 @@ impl RemoteDesk {
             .transpose()
             .map(Option::flatten)
             .unwrap_or_else(|error| {
-                tracing::warn!("[notify] the replies of ntfy are not heard: {error}");
+                tracing::warn!("[notify] the replies of ntfy are not received: {error}");
                 None
             });
     }
@@ -96,8 +96,8 @@ impl RemoteDesk {
         }
     }
 
-    /// Codes for a dialog that can be answered with a yes or a no. A yes is there only if the person sees the whole request in
-    /// single lines, and if no program of this user can read the code.
+    /// Issues codes for a dialog that can be answered with a yes or a no. A code for yes is issued only if the person
+    /// sees the whole request in single lines, and if no program of this user can read the code.
     pub fn buttons(&mut self, config: &NotifyConfig, alert: &Alert) -> Buttons {
         let (Some(codes), Some(replies)) = (&mut self.codes, &self.replies) else {
             return Buttons::default();
@@ -119,14 +119,14 @@ impl RemoteDesk {
         }
     }
 
-    /// What was told is over.
+    /// Marks the codes of an alert whose cause is over.
     pub fn over(&mut self, alert: &Alert) {
         if let (Some(codes), Some(story)) = (&mut self.codes, alert.state.story()) {
             codes.over(&alert.id, &story);
         }
     }
 
-    /// Does what a code is good for. Anything else that comes in has no effect.
+    /// Redeems a received code. Any other text has no effect.
     pub fn hear(&mut self, text: &str, slots: &Slots) {
         let Some(codes) = &mut self.codes else { return };
         match codes.redeem(text, Utc::now()) {
@@ -141,7 +141,7 @@ impl RemoteDesk {
         }
     }
 
-    /// The same way as that of any other person: it is refused if another dialog is up, and done once.
+    /// Gives the answer as a `confirm`, like any other person: it is refused if another dialog is up, and done once.
     fn answer(&self, meaning: CodeMeaning, slots: &Slots) {
         let Some(answers) = self.answers.get().cloned() else {
             return;
@@ -182,7 +182,7 @@ impl RemoteDesk {
             };
             if let Some(error) = refused {
                 let (slot, text) = (meaning.slot, error.message);
-                // A daemon that ends tells nobody.
+                // If the daemon is ending, the note has no receiver.
                 let _ = notes.send(AnswerNote { slot, text }).await;
             }
         });
@@ -194,7 +194,7 @@ impl RemoteDesk {
         }
     }
 
-    /// Somebody has tried what nobody was given.
+    /// Records that a code came which this daemon never issued.
     fn alarm(&self, text: String) {
         tracing::warn!("alarm: {text}");
         let record = Record::alarm("", VIA, &json!({}), &text);

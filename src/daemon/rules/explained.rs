@@ -1,4 +1,4 @@
-//! What the rules in force say of a call, part by part, and what one more rule would change.
+//! The verdict of the rules in force on a call, part by part, and the effect of one more rule.
 
 use super::{PoliciesInForce, Rules};
 use crate::audit::AskedCall;
@@ -7,8 +7,8 @@ use crate::daemon::holder;
 use crate::os::real_paths::RealPaths;
 
 impl PoliciesInForce {
-    /// The verdict on a call of a slot whose program runs in this role, with the verdict on each part; `None` if nothing is known
-    /// of the role. It looks at the file system, which may hang.
+    /// The verdict on a call of a slot whose program runs in this role, with the verdict on each part; `None` if the
+    /// role is unknown. It reads the file system, which may hang.
     pub fn explain(&self, slot: &str, role: &str, ask: &Ask) -> Option<Explanation> {
         let rules = self.rules.as_ref()?;
         let in_force = rules.of_running(self.slot(slot)?, role)?;
@@ -21,7 +21,7 @@ impl PoliciesInForce {
             let policy = policy.protecting(protected.iter().cloned());
             policy::explain(&policy, ask, &paths(rules))
         });
-        // The stricter one counts, and of equals the one in force.
+        // The stricter one counts; if they are equal, the one in force.
         explained.reduce(
             |one, other| match other.verdict.decision > one.verdict.decision {
                 true => other,
@@ -30,7 +30,8 @@ impl PoliciesInForce {
         )
     }
 
-    /// What one more allow rule in a role would have changed among these calls. It looks at the file system, which may hang.
+    /// What one more allow rule in a role would have changed among these calls. It reads the file system, which may
+    /// hang.
     pub fn effect(&self, role: &str, rule: &str, calls: &[AskedCall]) -> Option<RuleEffect> {
         let rules = self.rules.as_ref()?;
         let policy = &rules.role(role)?.policy;

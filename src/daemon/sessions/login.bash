@@ -1,4 +1,5 @@
-# A login bash reads no file of ours but in its POSIX mode (ENV), and then none of the user's: both are set right.
+# A login bash reads a file of ours only in its POSIX mode (ENV), and in that mode it reads none of the user's files. So
+# this file leaves that mode and reads the user's files.
 set +o posix
 if [ -n "${MISSIOND_ENV-}" ]; then ENV=$MISSIOND_ENV; else unset ENV; fi
 unset MISSIOND_ENV

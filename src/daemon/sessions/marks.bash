@@ -1,13 +1,13 @@
-# The prompt says where it begins and ends and how the last command ended; PS0 says that one begins. A prompt
-# that is set anew is marked before it is shown, and what the user's own PROMPT_COMMAND prints is no command's.
-# Each prompt has a number: one that is only drawn again has the same.
-# Nothing of this shows in a trace (set -x), nor goes where the user sends the output of the shell (exec >file),
-# and it holds with whatever the user has set (set -eu, IFS).
+# Marks in the prompt report its begin, its end and the exit code of the last command; PS0 reports the begin of a
+# command. If the user sets another prompt, it is marked before it is shown. Output of the user's own PROMPT_COMMAND does
+# not count as a command's. Each prompt has a number: a prompt that is only redrawn has the same number.
+# The marks do not appear in a trace (set -x) nor in redirected output of the shell (exec >file), and they work with any
+# setting of the user (set -eu, IFS).
 __missiond_n=0
 __missiond_over() {
   local code=$?
   printf '\e]133;E;missiond=@TOKEN@\a' >&3
-  # A shell that ends with the first failure (set -e) would take the code for one; its prompt has it all the same.
+  # A shell with set -e would end because of this code; its prompt has the code in any case.
   [[ $- == *e* ]] || return "$code"
 }
 __missiond_mark() {
@@ -25,8 +25,8 @@ __missiond_mark() {
   [[ $ps0 == *"$c" ]] || PS0=$ps0$c
   __missiond_hook
 }
-# Puts both into PROMPT_COMMAND: the one first, the other last. One that is read-only stays as it is; the marks
-# that are in the prompt by then do without it.
+# Adds both functions to PROMPT_COMMAND, the one first, the other last. A read-only PROMPT_COMMAND is not changed; the
+# marks that are in the prompt already work without it.
 __missiond_hook() {
   local first='{ __missiond_over; } 3>&2 2>/dev/null' last='{ __missiond_mark; } 2>/dev/null'
   local own=() one

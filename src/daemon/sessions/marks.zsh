@@ -1,6 +1,7 @@
-# The prompt says where it begins and ends and how the last command ended; each command says that it begins. A
-# prompt that is set anew is marked before it is shown. Each has a number: one that is only drawn again has the same.
-# Nothing of this shows in a trace (set -x), nor goes where the user sends the output of the shell (exec >file).
+# Marks in the prompt report its begin, its end and the exit code of the last command; preexec reports the begin of a
+# command. If the user sets another prompt, it is marked before it is shown. Each prompt has a number: a prompt that is
+# only redrawn has the same number. The marks do not appear in a trace (set -x) nor in redirected output of the shell
+# (exec >file).
 typeset -gi __missiond_n=0
 emulate zsh +x -c '
 __missiond_mark() {
@@ -14,7 +15,7 @@ __missiond_mark() {
 }
 __missiond_run() { printf "\e]133;C;missiond=@TOKEN@\a" >$TTY }
 '
-# Before a prompt zsh marks a line that was left unfinished: the output ends before that.
+# Before a prompt, zsh marks an unfinished last line of the output: the output ends before that mark.
 PROMPT_EOL_MARK=$'%{\e]133;E;missiond=@TOKEN@\a%}'${PROMPT_EOL_MARK-%B%S%#%s%b}
 precmd_functions+=(__missiond_mark)
 preexec_functions+=(__missiond_run)

@@ -1,4 +1,4 @@
-//! Sessions: slots that are made at run time, by anybody who may, and that go when they are over.
+//! Sessions: programs that an authorised client starts at run time, and that are removed after their end.
 
 mod request;
 mod shell;
@@ -23,14 +23,15 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// Sessions that have ended and are kept, for each that may run: so many that whoever starts one after the other has
-/// the time to read them all, and not so many that a day of short commands fills the memory.
+/// The number of ended sessions that are kept, for each that may run. It is large enough that a client which starts one
+/// after the other has the time to read them all, and small enough that a day of short commands does not fill the
+/// memory.
 const ENDED_FOR_EACH: usize = 4;
 
-/// Sessions that are gone and of which is still known that they were: enough for whoever asks a moment too late.
+/// The maximum of removed sessions that are remembered, for clients that ask a moment too late.
 const MAX_REMEMBERED: usize = 256;
 
-/// A session that is gone.
+/// A session that was removed.
 #[derive(Debug, Clone)]
 pub struct Gone {
     pub id: String,
@@ -40,16 +41,16 @@ pub struct Gone {
 
 pub type GoneOnes = Arc<VecDeque<Gone>>;
 
-/// What the daemon keeps of sessions beside their tasks.
+/// What the daemon keeps of sessions besides their tasks.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     gone: VecDeque<Gone>,
-    /// Who waits for the end of which.
+    /// The clients that wait for the end of each session.
     waiting: BTreeMap<String, Vec<oneshot::Sender<()>>>,
 }
 
 impl Daemon {
-    /// At the start: those that an earlier daemon has left, running or not.
+    /// Loads the sessions of earlier daemons at the start, running or not.
     pub(super) fn load_sessions(&mut self) -> Result<(), DaemonError> {
         let directory = self.context.sessions_dir();
         paths::ensure_private_dir(&directory)
@@ -90,19 +91,20 @@ impl Daemon {
         Ok(())
     }
 
-    /// The daemon that was to start it was killed before it did: there is no recording, and no shim.
+    /// Tells whether the session's daemon was killed before it started the program: then there is no recording, and no
+    /// shim.
     fn has_never_run(&self, record: &SessionRecord) -> bool {
         let recording = SlotPaths::new(&self.context.logs, &record.id).recording;
         let shim = || self.context.shim(&record.id);
         record.ended.is_none() && !recording.exists() && matches!(shim(), Ok(None))
     }
 
-    /// Starts its task; the program is not started by that.
+    /// Starts the session's task; this does not start the program.
     fn add_session(&mut self, record: &SessionRecord) -> SlotHandle {
         let config = record.slot();
         let rules = self.rules.of_slot(&config);
         let (handle, task) = super::slot_task::start(self.context.clone(), Arc::new(config), rules);
-        tokio::spawn(steward(handle.clone(), self.orders.clone()));
+        tokio::spawn(close_when_leaving(handle.clone(), self.orders.clone()));
         self.kept.insert(
             record.id.clone(),
             KeptSlot {
@@ -114,8 +116,8 @@ impl Daemon {
         handle
     }
 
-    /// A new session. Everything that can be found wrong is found before anything is written; it is known before
-    /// its program starts, and nothing is left of one that does not.
+    /// Starts a session. All checks come before anything is written. The session is published before its program
+    /// starts, and is removed if the start fails.
     pub(super) fn spawn_session(&mut self, params: SpawnParams, reply: Reply<SlotHandle>) {
         match self.prepare_session(params) {
             Err(error) => drop(reply.send(Err(error))),
@@ -145,7 +147,7 @@ impl Daemon {
         })
     }
 
-    /// One name for one thing, also in the log directory.
+    /// Checks that the name is free, also in the log directory.
     fn check_name(&self, id: &str) -> Result<(), RpcError> {
         let taken = |text: String| Err(RpcError::new(Fault::Usage, text));
         if self.config.slots.iter().any(|slot| slot.name == id) {
@@ -164,7 +166,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// Those that run count, and nothing that has ended; where too many of those are kept, the oldest goes.
+    /// Checks the limits on running sessions; ended ones do not count. If too many ended ones are kept, removes the
+    /// oldest.
     fn make_room(&mut self, owner: &str) -> Result<(), RpcError> {
         let SessionsConfig {
             per_owner, total, ..
@@ -209,7 +212,7 @@ impl Daemon {
         self.staying().filter(counts).count()
     }
 
-    /// Those that have ended, the oldest first.
+    /// The ended sessions, the oldest first.
     fn ended(&self) -> Vec<String> {
         let ended = self.staying().filter_map(|(status, session)| {
             let at = session.ended_at?;
@@ -220,7 +223,7 @@ impl Daemon {
         ended.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Ends a session and removes all that is kept of it; `done` hears when that is over.
+    /// Ends a session and removes its files; `done` is notified when that is over.
     pub(super) fn leave_session(
         &mut self,
         id: &str,
@@ -255,13 +258,13 @@ impl Daemon {
         }));
     }
 
-    /// Its task has ended, and with it its shim.
+    /// Removes a session whose task and shim have ended.
     pub(super) async fn forget_session(&mut self, id: &str, why: String) {
         let Some(kept) = self.kept.remove(id) else {
             return;
         };
         let _ = kept.task.await;
-        // What it has told last is not written behind its end.
+        // Its last events must not be written after its end.
         self.context.bus.settled().await;
         self.remove_files(id);
         self.context
@@ -271,7 +274,7 @@ impl Daemon {
         self.remember_gone(id, why);
         self.publish();
         for waiting in self.sessions.waiting.remove(id).unwrap_or_default() {
-            // A client that went away needs no answer.
+            // A client that is gone needs no answer.
             let _ = waiting.send(());
         }
     }
@@ -287,7 +290,7 @@ impl Daemon {
         self.gone.send_replace(Arc::new(gone.clone()));
     }
 
-    /// What a session leaves on the disk. Its own log goes with it: there may be thousands in a day.
+    /// Removes the files of a session, including its log: there may be thousands of sessions in a day.
     fn remove_files(&self, id: &str) {
         for path in SlotPaths::new(&self.context.logs, id).all() {
             let _ = files::remove_with_rotated(&path);
@@ -299,7 +302,7 @@ impl Daemon {
         let _ = std::fs::remove_file(file);
     }
 
-    /// A configuration that takes the name of a session is not taken.
+    /// Refuses a configuration that takes the name of a session.
     pub(super) fn check_sessions(&self, config: &Config) -> Result<(), ConfigError> {
         let is_session = |name: &String| {
             let kept = self.kept.get(name);
@@ -318,7 +321,8 @@ impl Daemon {
     }
 }
 
-/// A file that can't be read is set aside for one that says little: its session may run, and must not be lost.
+/// Loads a session's file. A file that can't be read is set aside and replaced by a minimal one: its session may run,
+/// and must not be lost.
 fn read_or_replace(file: &Path) -> Option<SessionRecord> {
     let error = match SessionRecord::load(file) {
         Ok(record) => return Some(record),
@@ -334,7 +338,7 @@ fn read_or_replace(file: &Path) -> Option<SessionRecord> {
     Some(record)
 }
 
-/// Starts the program of a session that is known by now, and sees to it that nothing is left where that fails.
+/// Starts the program of a published session, and removes the session if that fails.
 async fn start(handle: SlotHandle, orders: mpsc::Sender<Order>, reply: Reply<SlotHandle>) {
     match handle.ask(Input::Start).await {
         Ok(_) => drop(reply.send(Ok(handle))),
@@ -354,14 +358,14 @@ async fn start(handle: SlotHandle, orders: mpsc::Sender<Order>, reply: Reply<Slo
     }
 }
 
-/// Waits until a session says that it is to go.
-async fn steward(handle: SlotHandle, orders: mpsc::Sender<Order>) {
+/// Waits until a session reports that it is to be removed.
+async fn close_when_leaving(handle: SlotHandle, orders: mpsc::Sender<Order>) {
     let mut status = handle.watch_status();
     let leaves = status
         .wait_for(|status| status.session.as_ref().is_some_and(|s| s.leaving.is_some()))
         .await
         .map(|status| status.clone());
-    // One whose task has ended needs nobody.
+    // A session whose task has ended needs no order.
     let Ok(status) = leaves else { return };
     let order = Order::Close {
         ids: vec![status.slot],
@@ -375,9 +379,9 @@ async fn steward(handle: SlotHandle, orders: mpsc::Sender<Order>) {
     let _ = orders.send(order).await;
 }
 
-/// Ends the program of a session; what it has written is kept as after every end.
+/// Ends the program of a session; its output is kept as after every end.
 pub async fn end_for(handle: &SlotHandle, why: String) {
-    // One that is gone has ended.
+    // A session that is gone has ended.
     let _ = handle
         .send(SlotCommand::Terminal(TerminalRequest::End(why)))
         .await;
@@ -391,7 +395,7 @@ async fn end(handle: &SlotHandle) {
     }
 }
 
-/// The program is killed, and not asked first.
+/// Kills the program at once, without a grace period.
 pub(super) async fn hurry(handle: &SlotHandle) {
     let _ = handle
         .send(SlotCommand::Terminal(TerminalRequest::Hurry))
@@ -405,7 +409,7 @@ impl From<Shortage> for RpcError {
 }
 
 impl DaemonHandle {
-    /// Why a session of this name is no longer there, if it ever was.
+    /// Why the session with this name was removed, if there was one.
     pub fn gone(&self, id: &str) -> Option<Gone> {
         self.gone
             .borrow()

@@ -1,4 +1,4 @@
-# The user's own file, with ZDOTDIR as the user has it while it is read.
+# Reads the user's own file. While it is read, ZDOTDIR has the user's value.
 __missiond_zdotdir=$ZDOTDIR
 if [[ -n ${MISSIOND_ZDOTDIR-} ]]; then ZDOTDIR=$MISSIOND_ZDOTDIR; else unset ZDOTDIR; fi
 if [[ -r ${ZDOTDIR:-$HOME}/@FILE@ ]]; then . "${ZDOTDIR:-$HOME}/@FILE@" || :; fi

@@ -1,4 +1,4 @@
-//! What is asked for to what is started: everything that can be wrong with it is found here.
+//! Turns a request for a session into its record. All errors in the request are found here.
 
 use super::shell;
 use crate::core::model::{Fault, RpcError, SpawnParams};
@@ -15,21 +15,21 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Smaller is no terminal, larger costs megabytes.
+/// The allowed sizes of a terminal. A smaller one is not usable, a larger one costs megabytes.
 pub const SIZES: RangeInclusive<u16> = 2..=1000;
 const COLS: u16 = 120;
 const ROWS: u16 = 40;
 
-/// Far more than any name; it stands in every answer.
+/// The maximum bytes of an owner, which is in every answer about the session.
 const MAX_OWNER: usize = 128;
 
-/// Words and variables beyond this the kernel would refuse in words of its own.
+/// The maximum bytes of an argument or variable. The kernel would refuse a longer one, with a less clear error.
 const MAX_WORDS: usize = 128 * 1024;
 
-/// Longer than a year was not meant.
+/// The maximum timeout: a year. A longer one is a mistake.
 const MAX_TIMEOUT: Duration = Duration::from_secs(31_557_600);
 
-/// The session as it will be kept, or what is wrong with what was asked for.
+/// The record of the session, or the error in the request.
 pub(super) fn record(
     params: SpawnParams,
     config: &SessionsConfig,
@@ -74,7 +74,7 @@ pub(super) fn record(
     Ok(record)
 }
 
-/// Whether `owner` is this one, or one whose name goes on after a colon.
+/// Tells whether `owner` is `prefix`, or continues it after a colon.
 pub fn is_of_owner(owner: &str, prefix: &str) -> bool {
     let rest = owner.strip_prefix(prefix.trim_end_matches(':'));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
@@ -125,7 +125,7 @@ fn owner_process(pid: Option<u32>) -> Result<Option<OwnerProcess>, RpcError> {
         .ok_or_else(|| wrong(format!("there is no process {pid} to be the owner")))
 }
 
-/// Less than this no program starts with.
+/// The minimum of a memory limit: no program starts with less.
 const LEAST_MEMORY: u64 = 1_000_000;
 
 fn max_memory(bytes: Option<u64>) -> Result<Option<u64>, RpcError> {
@@ -135,7 +135,7 @@ fn max_memory(bytes: Option<u64>) -> Result<Option<u64>, RpcError> {
     }
 }
 
-/// What was asked for, but never more than the config allows.
+/// The requested limits, bounded by those of the config.
 fn limits(asked: Limits, config: &SessionsConfig) -> Result<Limits, RpcError> {
     let limits = asked.and(config.limits);
     let fault = limits.fault(rustix::process::geteuid().is_root());
@@ -146,7 +146,7 @@ fn timeout(ms: u64) -> Result<TimeDelta, RpcError> {
     let time = Duration::from_millis(ms);
     if time.is_zero() || time > MAX_TIMEOUT {
         return Err(wrong(
-            "the timeout must be more than nothing and at most a year",
+            "the timeout must be more than 0 ms and at most a year",
         ));
     }
     TimeDelta::from_std(time).map_err(|error| wrong(error.to_string()))
@@ -208,7 +208,7 @@ fn cwd(given: Option<PathBuf>, context: &SlotContext) -> Result<PathBuf, RpcErro
     Ok(cwd)
 }
 
-/// Before anything is made for it.
+/// Checks that the program can be executed, before any file of the session is made.
 fn check_program(record: &SessionRecord, context: &SlotContext) -> Result<(), RpcError> {
     let slot = record.slot();
     let env = launch::environment(&slot, &context.socket, context.environment.iter().cloned());

@@ -1,8 +1,8 @@
-//! Which program a session runs, and how bash and zsh are made to say where they stand.
+//! Chooses the program of a session, and makes bash and zsh report whether they are at the prompt.
 //!
-//! Both read a file of ours in place of the user's own, which that file reads first; then marks (OSC 133) are put
-//! around the prompt and before each command. They show nothing. Each carries a word that only this shell was
-//! given, so that nothing else can speak for it.
+//! Both read a file of ours in place of the user's own, which that file reads first. Then marks (OSC 133) are put
+//! around the prompt and before each command. The marks are invisible. Each contains a token that only this shell has,
+//! so that no other program can forge them.
 
 use super::request::wrong;
 use crate::core::model::{RpcError, SpawnParams};
@@ -14,10 +14,10 @@ use crate::slot::SlotContext;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is run where neither the request nor the daemon's environment names a shell.
+/// The shells to try if neither the request nor the daemon's environment names one.
 const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
 
-/// Names the program, and with it the marks.
+/// Sets the program, its arguments and the marks.
 pub(super) fn fill_in(
     record: &mut SessionRecord,
     params: SpawnParams,
@@ -61,7 +61,7 @@ pub(super) fn fill_in(
     Ok(())
 }
 
-/// One line, by `-c`.
+/// Sets one line for the shell, to run with `-c`.
 fn line_in(
     record: &mut SessionRecord,
     shell: String,
@@ -78,7 +78,7 @@ fn line_in(
     Ok(())
 }
 
-/// A variable as the session will have it.
+/// The value of a variable in the session.
 fn variable<'a>(
     record: &'a SessionRecord,
     context: &'a SlotContext,
@@ -89,7 +89,7 @@ fn variable<'a>(
     own.or_else(daemons).filter(|value| !value.is_empty())
 }
 
-/// Accounts that nobody logs in to have a program for their shell that only says so.
+/// Tells whether this is a shell that can be used: accounts without logins have a program that only refuses.
 fn is_usable(shell: &str) -> bool {
     let path = Path::new(shell);
     let name = path.file_name().and_then(|name| name.to_str());
@@ -101,7 +101,7 @@ fn default_shell() -> String {
     found.unwrap_or(&SHELLS[1]).to_string()
 }
 
-/// It reads its profile and then becomes the command.
+/// The command for a login shell, which reads its profile and then executes the command.
 fn in_login_shell(shell: String, command: Vec<String>) -> Vec<String> {
     let name = shell.clone();
     let words = [shell, "-l".into(), "-c".into(), r#"exec "$@""#.into(), name];
@@ -130,7 +130,7 @@ fn mark(
     record.terms.marks = Some(ShellMarks { shell, token });
     let path = |path: PathBuf| path.display().to_string();
     match shell {
-        // A login bash reads such a file in its POSIX mode only, which the file leaves at once.
+        // A login bash reads such a file in its POSIX mode only; the file leaves that mode at once.
         Shell::Bash if login => {
             record.command = vec![program.to_owned(), "--posix".into(), "-l".into()];
             replace_variable(record, context, "ENV", path(directory.join("login")));
@@ -147,7 +147,7 @@ fn mark(
     }
 }
 
-/// Leads the shell to a file of ours, which puts the variable back as it was.
+/// Points the shell to a file of ours, which restores the variable.
 fn replace_variable(record: &mut SessionRecord, context: &SlotContext, name: &str, value: String) {
     let theirs = variable(record, context, name)
         .unwrap_or_default()

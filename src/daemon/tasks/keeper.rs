@@ -1,4 +1,4 @@
-//! The one task in the daemon that owns the queue: it brings it what happens and does what it says.
+//! The task in the daemon that owns the queue: it passes events to the queue and carries out its effects.
 
 use super::runner;
 use super::store::{Left, Store};
@@ -16,7 +16,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-/// Commands that may wait for the keeper, which answers each in the time of a small write.
+/// The maximum of queued commands; the keeper answers each in the time of a small write.
 const MAX_COMMANDS: usize = 64;
 
 type Tasks = Arc<Vec<Arc<TaskStatus>>>;
@@ -31,13 +31,13 @@ enum QueueCommand {
         id: String,
         reply: Reply<()>,
     },
-    /// Nothing is given out any more.
+    /// Gives out no more tasks.
     Close {
         reply: Reply<()>,
     },
 }
 
-/// The way to the queue from outside.
+/// A handle to the queue.
 #[derive(Debug, Clone)]
 pub struct TasksHandle {
     commands: mpsc::Sender<QueueCommand>,
@@ -50,19 +50,19 @@ impl TasksHandle {
         self.ask(|reply| QueueCommand::Submit { new, reply }).await
     }
 
-    /// Ends a task, or has it taken back from its slot: [`TasksHandle::wait`] tells when that has happened.
+    /// Ends a task, or has it taken back from its slot; [`TasksHandle::wait`] returns when that has happened.
     pub async fn cancel(&self, id: &str) -> Result<(), RpcError> {
         let id = id.to_owned();
         self.ask(|reply| QueueCommand::Cancel { id, reply }).await
     }
 
-    /// Gives out nothing more: the slots are about to be ended.
+    /// Stops giving out tasks, because the slots are about to be ended.
     pub async fn close(&self) {
         // A keeper that is gone gives out nothing either.
         let _ = self.ask(|reply| QueueCommand::Close { reply }).await;
     }
 
-    /// All that are kept, in the order of their submission.
+    /// All kept tasks, in the order of their submission.
     pub fn all(&self) -> Tasks {
         self.tasks.borrow().clone()
     }
@@ -75,7 +75,7 @@ impl TasksHandle {
             .ok_or_else(|| unknown_task(id, tasks.iter().map(|task| task.id.as_str())))
     }
 
-    /// Waits until the task is as `wanted`.
+    /// Waits until the task meets the condition `wanted`.
     pub async fn wait(
         &self,
         id: &str,
@@ -102,7 +102,7 @@ fn ending() -> RpcError {
     RpcError::new(Fault::Failed, "the daemon is ending")
 }
 
-/// Starts the keeper on what the last daemon left.
+/// Starts the keeper with the tasks that the last daemon left.
 pub fn start(
     store: Store,
     left: Left,
@@ -114,7 +114,7 @@ pub fn start(
         bus.publish(None, EventKind::Warning { text });
     }
     let (queue, effects) = Queue::restore(left.tasks);
-    // Whoever asks before the keeper has its turn hears of the tasks that were left.
+    // A client that asks before the keeper runs gets the tasks that were left.
     let (published, tasks) = watch::channel(kept(&queue));
     let (commands, orders) = mpsc::channel(MAX_COMMANDS);
     let keeper = Keeper {
@@ -143,7 +143,7 @@ struct Keeper {
     published: watch::Sender<Tasks>,
     /// One for each task that a slot has.
     runners: JoinSet<(String, Outcome)>,
-    /// What takes a task back from its slot.
+    /// Tokens that take a task back from its slot.
     backs: HashMap<String, CancellationToken>,
 }
 
@@ -178,14 +178,14 @@ impl Keeper {
         }
     }
 
-    /// The slots have ended: what became of their tasks is known in a moment.
+    /// Waits for the results of tasks after the slots have ended, which takes a moment.
     async fn write_last_notes(&mut self) {
         while let Some(ended) = self.runners.join_next().await {
             self.has_ended(ended).await;
         }
     }
 
-    /// Has `moved` notified whenever a slot changes.
+    /// Notifies `moved` whenever a slot changes.
     fn watch_slots(&mut self, moved: &Arc<Notify>) -> JoinSet<()> {
         let slots = self.slots.borrow_and_update().clone();
         let mut watchers = JoinSet::new();
@@ -229,12 +229,12 @@ impl Keeper {
         }
     }
 
-    /// A task that can't be written down is not taken.
+    /// Queues a task. A task that can't be written to the disk is refused.
     async fn submit(&mut self, new: NewTask) -> Result<Arc<TaskStatus>, RpcError> {
         let (task, effects) = self.queue.submit(new, Utc::now())?;
         if let Err(error) = self.perform_saves(&effects).await {
             self.queue.unsubmit(&task.id);
-            let text = format!("the task can't be written down: {error}");
+            let text = format!("the task can't be written to the disk: {error}");
             return Err(RpcError::new(Fault::Failed, text));
         }
         self.publish();
@@ -251,7 +251,7 @@ impl Keeper {
     async fn has_ended(&mut self, ended: Result<(String, Outcome), tokio::task::JoinError>) {
         let (id, outcome) = match ended {
             Ok(ended) => ended,
-            // A runner neither panics nor is aborted but with this task.
+            // A runner does not panic, and is aborted only with this task.
             Err(error) => return tracing::error!("a task's runner ended: {error}"),
         };
         self.backs.remove(&id);
@@ -269,13 +269,13 @@ impl Keeper {
     }
 
     async fn perform(&mut self, effects: Vec<Effect>) {
-        // What is not on the disk is not given out.
+        // A task that is not on the disk is not given out.
         let mut unsaved = None;
         for effect in effects {
             match effect {
                 Effect::Save(task) => {
                     if let Err(error) = self.save(&task).await {
-                        tracing::error!(task = %task.id, "it can't be written down: {error}");
+                        tracing::error!(task = %task.id, "it can't be written to the disk: {error}");
                         unsaved = Some((task.id.clone(), error.to_string()));
                     }
                 }
@@ -294,7 +294,7 @@ impl Keeper {
         }
     }
 
-    /// Writes it down, and tells everybody who listens.
+    /// Writes a task to the disk, and publishes the change.
     async fn save(&mut self, task: &Arc<TaskStatus>) -> io::Result<()> {
         self.store.save(task)?;
         let what = EventKind::Task {
@@ -304,7 +304,7 @@ impl Keeper {
             error: task.error.clone(),
         };
         match self.slot_of(task) {
-            // Its log is the slot's own to write.
+            // Only the slot itself writes its log.
             Some(slot) => drop(slot.send(SlotCommand::Note(what)).await),
             None => drop(self.bus.publish(None, what)),
         }
@@ -317,11 +317,11 @@ impl Keeper {
         self.runners.spawn(async move {
             let id = task.id.clone();
             let outcome = match (slot, unsaved) {
-                (_, Some(error)) => Outcome::Untouched(format!(
-                    "that it was given out can't be written down: {error}"
-                )),
+                (_, Some(error)) => {
+                    Outcome::Untouched(format!("its start can't be written to the disk: {error}"))
+                }
                 (Some(slot), None) => runner::give(task, slot, back).await,
-                (None, None) => Outcome::Untouched("the slot has left".to_owned()),
+                (None, None) => Outcome::Untouched("the slot was removed".to_owned()),
             };
             (id, outcome)
         });

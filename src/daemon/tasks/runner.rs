@@ -1,5 +1,5 @@
-//! One task at one slot: gives it, waits for its end, takes it back; and after the daemon was away, finds out what
-//! became of it.
+//! Runs one task at one slot: gives it to the slot, waits for its end, takes it back. After the daemon was away, finds
+//! the result.
 
 use crate::core::claude::reading::State;
 use crate::core::claude::{keys, transcript};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// A slot that has been idle for this long has written down what it did.
+/// A slot that has been idle for this long has written its transcript.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// Gives the task to the slot and waits for its end. `back` takes it back.
@@ -53,7 +53,7 @@ fn not_answered(error: RpcError) -> Outcome {
     }
 }
 
-/// What was sent already is interrupted, as long as it is this task that the slot is at.
+/// Takes a task back. If it was sent already, its turn is interrupted, unless the slot is at another task.
 async fn taken_back(id: &str, slot: &SlotHandle, error: &RpcError) -> Outcome {
     if error.trace == Some(Trace::Untouched) {
         return Outcome::Cancelled("cancelled before it was sent".to_owned());
@@ -73,8 +73,8 @@ fn interrupt(token: Token) -> Input {
     Input::Interrupt(Interruption { token, by })
 }
 
-/// The daemon was away while a slot had this task. What became of it is in the slot's conversation, once the slot
-/// has come to rest.
+/// Finds the result of a task whose slot ran it while the daemon was away. The result is in the slot's conversation,
+/// once the slot is at rest.
 pub async fn look_for(task: Arc<TaskStatus>, slot: SlotHandle, back: CancellationToken) -> Outcome {
     slot.has_looked().await;
     tokio::select! {
@@ -86,7 +86,7 @@ pub async fn look_for(task: Arc<TaskStatus>, slot: SlotHandle, back: Cancellatio
     find(&task.text, task.started_at, &slot).await
 }
 
-/// Looks in the conversation of a slot that rests for a message that was given to it at `given`, and for its answer.
+/// Looks in the conversation of a slot at rest for a message that was given to it at `given`, and for its answer.
 pub async fn find(text: &str, given: Option<DateTime<Utc>>, slot: &SlotHandle) -> Outcome {
     let history = slot.request(|reply| SlotCommand::History { last: None, reply });
     match history.await {
@@ -95,7 +95,8 @@ pub async fn find(text: &str, given: Option<DateTime<Utc>>, slot: &SlotHandle) -
     }
 }
 
-/// The same for a command of Claude Code or of a shell. Some leave no trace in the conversation: then nobody knows.
+/// Like [`find`], for a command of Claude Code or of a shell. Some leave no trace in the conversation: then the result
+/// is unknown.
 pub async fn find_command(text: &str, given: DateTime<Utc>, slot: &SlotHandle) -> Outcome {
     let history = slot.request(|reply| SlotCommand::History { last: None, reply });
     match history.await {
@@ -120,7 +121,7 @@ fn command_in(turns: &[Turn], text: &str, given: DateTime<Utc>) -> Outcome {
     Outcome::Answered { text, session_id }
 }
 
-/// What was said to the message or command at this place, after the last tool call.
+/// The answer to the message or command at this index, after the last tool call.
 fn said_after(turns: &[Turn], at: usize) -> Option<String> {
     let is_entered = |turn: &Turn| ["user", transcript::COMMAND].contains(&turn.role.as_str());
     let turn = turns[at + 1..].split(is_entered).next();
@@ -137,7 +138,7 @@ pub fn rests(state: State) -> bool {
     matches!(state, State::Idle | State::Exited | State::Error)
 }
 
-/// Returns when the slot has come to rest, and has had the time to write down what it did.
+/// Returns when the slot is at rest, and has had the time to write its transcript.
 pub async fn at_rest(slot: &SlotHandle) {
     let mut status = slot.watch_status();
     loop {
@@ -151,7 +152,7 @@ pub async fn at_rest(slot: &SlotHandle) {
     }
 }
 
-/// Looks for the message in the conversation, and for what was answered to it.
+/// Looks for the message in the conversation, and for its answer.
 fn found_in(turns: &[Turn], text: &str, given: Option<DateTime<Utc>>, state: State) -> Outcome {
     let sent = keys::message(text, keys::KeyMeaning::default()).unwrap_or_default();
     let sent = secrets::mask(&sent);
@@ -161,12 +162,12 @@ fn found_in(turns: &[Turn], text: &str, given: Option<DateTime<Utc>>, state: Sta
     };
     let is_it = |turn: &Turn| is_since(turn) && turn.text.trim() == sent.trim();
     let Some(at) = turns.iter().position(is_it) else {
-        // A conversation that can be read, that waits, and in which nobody has said anything since.
+        // Certain only if the conversation can be read, the slot is idle, and no message came since.
         let certain = state == State::Idle && !turns.is_empty() && !turns.iter().any(is_since);
         return match certain {
             true => Outcome::Untouched("the daemon ended before the slot had taken it".to_owned()),
             false => Outcome::CutOff(
-                "the daemon ended while it was being given out; the slot's conversation has nothing of it"
+                "the daemon ended while it was being given out; the slot's conversation does not contain it"
                     .to_owned(),
             ),
         };
@@ -189,7 +190,7 @@ mod tests {
 
     const GIVEN: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
-    /// So many seconds after the task was given out.
+    /// This many seconds after the task was given out.
     fn turn(seconds: i64, role: &str, text: &str) -> Turn {
         Turn {
             time: Some(GIVEN + TimeDelta::seconds(seconds)),

@@ -10,16 +10,16 @@ pub struct Store {
     directory: PathBuf,
 }
 
-/// What the last daemon left.
+/// The tasks that the last daemon left.
 #[derive(Debug, Default)]
 pub struct Left {
     pub tasks: Vec<TaskStatus>,
-    /// Files that could not be read, in words.
+    /// Files that could not be read, as text.
     pub faults: Vec<String>,
 }
 
 impl Store {
-    /// Opens the directory, which is made where it is missing, and reads what is there.
+    /// Opens the directory, which is made if it is missing, and reads its tasks.
     pub fn open(directory: PathBuf) -> io::Result<(Store, Left)> {
         paths::ensure_private_dir(&directory).map_err(io::Error::other)?;
         let store = Store { directory };
@@ -27,7 +27,7 @@ impl Store {
         Ok((store, left))
     }
 
-    /// A file that can't be read is set aside, and told beside the others.
+    /// Reads all tasks. A file that can't be read is set aside and reported.
     fn load(&self) -> io::Result<Left> {
         let Left {
             mut tasks,
@@ -40,7 +40,10 @@ impl Store {
             }
             match read(&path) {
                 Ok(task) if self.file(&task.id) == path => tasks.push(task),
-                Ok(task) => faults.push(set_aside(&path, &format!("it says it is {}", task.id))),
+                Ok(task) => faults.push(set_aside(
+                    &path,
+                    &format!("its content has the id {}", task.id),
+                )),
                 Err(error) => faults.push(set_aside(&path, &error.to_string())),
             }
         }

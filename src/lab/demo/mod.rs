@@ -1,8 +1,9 @@
-//! The first minute: a daemon in a throw-away directory with three slots, and what they do told as it happens.
+//! The demo: a daemon in a temporary directory with three slots, and a report of what they do.
 //!
-//! `scenario` says what is played; `stage` makes the place and takes it away; `story` sends, answers and tells,
-//! through the control socket like everybody else; `told` has the words for what happens; `view` shows them;
-//! `person` hears who sits at the terminal; [`stand_in`] is the program in the slots where no Claude Code is wanted.
+//! `scenario` defines the slots and their scripts; `stage` makes and removes the directory; `story` sends, answers and
+//! reports, through the control socket like any client; `told` turns events into lines; `view` shows them; `person`
+//! reads the keyboard of the person at the terminal; [`stand_in`] is the program in the slots if no Claude Code is
+//! used.
 
 mod person;
 mod scenario;
@@ -23,14 +24,14 @@ use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 use view::View;
 
-/// How it is played.
+/// The options of the demo.
 #[derive(Debug)]
 pub struct DemoOptions {
     /// This program.
     pub missiond: PathBuf,
     pub program: StageProgram,
     pub mode: DemoMode,
-    /// Leave the directory behind.
+    /// Do not remove the directory at the end.
     pub keep: bool,
 }
 
@@ -42,12 +43,12 @@ pub enum DemoError {
     Call(#[from] CallError),
     #[error("the output can't be written: {0}")]
     Output(std::io::Error),
-    /// Whoever read the output has seen enough.
+    /// The reader of the output is gone, such as a pipe to `head`.
     #[error("the reader has gone")]
     ReaderGone,
 }
 
-/// Plays it to its end, or until a signal ends it. Nothing is left running either way.
+/// Plays the demo to its end, or until a signal ends it. No process is left running in either case.
 pub async fn run(options: DemoOptions) -> Result<(), DemoError> {
     let view = View::new(options.mode);
     let mut stage = DemoStage::set(&options)?;
@@ -56,7 +57,7 @@ pub async fn run(options: DemoOptions) -> Result<(), DemoError> {
         played = story::play(&mut stage, &view, person) => played,
         () = told_to_end() => view.say("stopped"),
     };
-    // Whatever went wrong so far, and whoever reads on or not: nothing is left behind.
+    // The daemon is always ended and the directory removed, even after an error or if the reader is gone.
     let told = view.say("ending the daemon and its slots");
     let ended = stage.end_daemon().await;
     let told = told.and_then(|()| story::last_words(&stage, &view, options.keep));
@@ -68,7 +69,7 @@ pub async fn run(options: DemoOptions) -> Result<(), DemoError> {
     played.and(told).and(left).and(closed)
 }
 
-/// What is said of it is said afterwards.
+/// Removes the directory, and reports it afterwards.
 fn remove(stage: DemoStage, view: &View, ended: Result<(), DemoError>) -> Result<(), DemoError> {
     let root = stage.root().display().to_string();
     stage.remove()?;

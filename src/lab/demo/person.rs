@@ -1,4 +1,4 @@
-//! Who answers: somebody at the terminal, or nobody.
+//! The answers of the demo: from the person at the terminal, or by default.
 
 use super::DemoError;
 use super::view::{DemoMode, View};
@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long somebody may take; then the demo goes on by itself.
+/// How long a person may take; then the demo continues by itself.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often the terminal is looked at, and so how late the end is noticed.
+/// The interval at which the terminal is checked, and so the maximum delay at the end.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long an answer that nobody gave is held back, so that what it answers can be read.
+/// The delay of an answer that the demo gives by itself, so that the question can be read.
 const BY_ITSELF: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,7 @@ pub struct DemoPerson {
     there: bool,
 }
 
-/// What was pressed.
+/// A key that was pressed.
 enum Pressed {
     Digit(usize),
     End,
@@ -33,7 +33,7 @@ impl DemoPerson {
         }
     }
 
-    /// Which of the choices it is to be, from 0; `usual` where nobody says so. `None` where the person ends it all.
+    /// The index of the chosen answer; `usual` if the person does not answer. `None` if the person ends the demo.
     pub async fn choose(
         &self,
         view: &View,
@@ -87,7 +87,7 @@ fn prompt(choices: &[&str], usual: usize, left: Duration) -> String {
     )
 }
 
-/// The keyboard, without echo and line by line, until it is dropped.
+/// The keyboard in raw mode, without echo, until it is dropped.
 struct PersonKeys {
     ended: Arc<AtomicBool>,
 }
@@ -100,7 +100,7 @@ impl PersonKeys {
         })
     }
 
-    /// The next key within a moment. The thread that looks ends with this, whatever happens.
+    /// The next key within a moment. The thread that reads ends with this value in any case.
     async fn next(&self) -> Pressed {
         let ended = self.ended.clone();
         let looked = tokio::task::spawn_blocking(move || {
@@ -117,8 +117,8 @@ impl PersonKeys {
     }
 }
 
-/// What the next bytes from the terminal mean, if any come within a moment. They are read as they are: crossterm's own
-/// reader never returns once the terminal is gone.
+/// The meaning of the next bytes from the terminal, if any come within a moment. They are read directly: crossterm's
+/// own reader never returns once the terminal is gone.
 fn look() -> Option<Pressed> {
     let stdin = std::io::stdin();
     let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
@@ -129,7 +129,7 @@ fn look() -> Option<Pressed> {
     let mut bytes = [0; 16];
     match rustix::io::read(&stdin, &mut bytes) {
         Ok(0) | Err(_) => Some(Pressed::End),
-        // In raw mode the terminal makes no signal of ctrl-c and ctrl-d.
+        // In raw mode the terminal sends no signal for ctrl-c and ctrl-d.
         Ok(_) if matches!(bytes[0], 0x03 | 0x04) => Some(Pressed::End),
         Ok(1) => (bytes[0] as char)
             .to_digit(10)
@@ -141,7 +141,7 @@ fn look() -> Option<Pressed> {
 impl Drop for PersonKeys {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        // A terminal that is gone has no mode to go back to.
+        // If the terminal is gone, its mode can't be restored.
         let _ = crossterm::terminal::disable_raw_mode();
     }
 }

@@ -1,10 +1,10 @@
-//! What is played: the slots, their rules, what they are asked and what the model answers. Pure.
+//! The content of the demo: the slots, their policies, their messages and the model's answers. Pure.
 
 use crate::lab::rehearsal::Step;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A message to a slot, and what the scripted model does then.
+/// A message to a slot, and the scripted model's steps for it.
 #[derive(Debug)]
 pub struct DemoScene {
     pub slot: &'static str,
@@ -61,17 +61,17 @@ question = "ask"
 
 /// The file that the reader reads.
 pub const NOTES: &str = "Version 1.2 is ready.\nKeep build/: the release needs it.\n";
-/// What the coder runs: it leaves a file behind, so that it can be seen to have run.
+/// The command of the coder: it leaves a file behind, as evidence that it ran.
 pub const PUBLISH_SCRIPT: &str = "#!/bin/sh\nsleep 1\necho \"published $1\" | tee published\n";
 
 pub const SUMMARISE: &str = "Read NOTES.md and tell me what it says.";
 pub const PUBLISH: &str = "Clean up and publish version 1.2.";
 pub const REVIEW: &str = "Review the change.";
 pub const LONG: &str = "Go through every file.";
-/// As the README has it, so that its commands can be tried with the stand-in.
+/// The message in the README, so that its commands can be tried with the stand-in.
 const FIRST_USE: &str = "Run ./deploy.sh and tell me what it says.";
 
-/// All of it, for a slot that works in `cwd`.
+/// All scenes, for a slot that works in `cwd`.
 pub fn scenes(cwd: &Path) -> Vec<DemoScene> {
     let scene = |slot, message, steps| DemoScene {
         slot,

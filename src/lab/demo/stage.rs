@@ -1,4 +1,4 @@
-//! The place in which the demo is played: a directory of its own with everything in it, and a daemon.
+//! The environment of the demo: a temporary directory with everything in it, and a daemon.
 
 use super::scenario::{self, DemoScene};
 use super::{DemoError, DemoOptions, stand_in};
@@ -15,21 +15,21 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 use toml::Table;
 
-/// What runs in the slots.
+/// The program in the slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StageProgram {
     StandIn,
-    /// An installed Claude Code, with a scripted endpoint in the model's place.
+    /// An installed Claude Code, with a scripted endpoint instead of the model.
     Claude(PathBuf),
 }
 
-/// A daemon answers in a fraction of a second; this is for a machine that is very busy.
+/// The timeout of the start. A daemon answers in a fraction of a second, unless the machine is very busy.
 const START_LIMIT: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(50);
-/// Ending a slot takes at most its grace of some seconds.
+/// The timeout of the end. Ending a slot takes at most its grace period of some seconds.
 const END_LIMIT: Duration = Duration::from_secs(60);
 
-/// The longest path below the stage that a socket gets.
+/// The longest path of a socket below the demo's directory.
 const LONGEST_BELOW: usize = "/run/missiond/shims/demo.reviewer.sock".len();
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct DemoStage {
     root: PathBuf,
     missiond: PathBuf,
     daemon: Child,
-    /// In the model's place and in the person's, for as long as the slots run.
+    /// The endpoint instead of the model, and the home of Claude Code, for as long as the slots run.
     _company: Option<(Endpoint, Home)>,
 }
 
@@ -46,7 +46,7 @@ impl DemoStage {
     pub fn set(options: &DemoOptions) -> io::Result<DemoStage> {
         let root = make_root()?;
         DemoStage::set_in(root.clone(), options).inspect_err(|_| {
-            // What went wrong is told; a directory that can't even be removed adds nothing to it.
+            // The first error is reported; an error of the removal adds nothing to it.
             let _ = fs::remove_dir_all(root);
         })
     }
@@ -82,7 +82,7 @@ impl DemoStage {
         &self.root
     }
 
-    /// The program that the daemon is.
+    /// The daemon's program.
     pub fn missiond(&self) -> &Path {
         &self.missiond
     }
@@ -91,7 +91,7 @@ impl DemoStage {
         self.root.join("logs")
     }
 
-    /// Where every slot has a directory of its own.
+    /// The directory that has a directory for each slot.
     pub fn all_work(&self) -> PathBuf {
         self.root.join("work")
     }
@@ -100,7 +100,7 @@ impl DemoStage {
         work(&self.root, slot)
     }
 
-    /// Connects; a daemon that is just starting is waited for.
+    /// Connects to the daemon, and waits while it starts.
     pub async fn client(&mut self) -> Result<Client, DemoError> {
         let end = tokio::time::Instant::now() + START_LIMIT;
         loop {
@@ -120,7 +120,7 @@ impl DemoStage {
         }
     }
 
-    /// Ends the daemon with its slots; by force where it does not answer.
+    /// Ends the daemon with its slots; with a signal if it does not answer.
     pub async fn end_daemon(&mut self) -> Result<(), DemoError> {
         if self.daemon.try_wait()?.is_none() {
             let asked = tokio::time::timeout(END_LIMIT, ask_to_end(&socket(&self.root))).await;
@@ -138,12 +138,12 @@ impl DemoStage {
     fn signal(&self) {
         let pid = self.daemon.id().and_then(|pid| i32::try_from(pid).ok());
         if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
-            // It may just have ended.
+            // The daemon may just have ended.
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
     }
 
-    /// Takes the directory away.
+    /// Removes the directory.
     pub fn remove(self) -> io::Result<()> {
         let root = self.root.clone();
         drop(self);
@@ -157,7 +157,7 @@ async fn ask_to_end(socket: &Path) -> Result<(), CallError> {
     Ok(())
 }
 
-/// In the directory for temporary files, unless a socket's path would be too long there.
+/// Makes a directory in that for temporary files, unless a socket's path would be too long there.
 fn make_root() -> io::Result<PathBuf> {
     let name = format!(
         "missiond-demo-{}",
@@ -186,7 +186,7 @@ fn work(root: &Path, slot: &str) -> PathBuf {
     root.join("work").join(slot)
 }
 
-/// What the slots work on, and their rules.
+/// Writes the files that the slots work on, and their policies.
 fn furnish(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut trusted = Vec::new();
     for (slot, policy) in scenario::SLOTS {
@@ -226,7 +226,7 @@ fn known(trusted: Vec<PathBuf>) -> HomeOptions {
     }
 }
 
-/// All that the stand-in needs of an environment.
+/// The variables that the stand-in needs.
 fn environment(root: &Path) -> Vec<(String, String)> {
     let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
     let home = root.join("home").display().to_string();
@@ -246,7 +246,7 @@ fn command(options: &DemoOptions) -> Vec<String> {
     }
 }
 
-/// Nothing of the machine's own settings gets into a slot.
+/// The configuration. No settings of the machine get into a slot.
 fn slots_toml(root: &Path, command: &[String], environment: Vec<(String, String)>) -> String {
     let quoted = |path: &Path| toml::Value::String(path.display().to_string());
     let command = toml::Value::from(command.to_vec());
@@ -267,7 +267,8 @@ fn slots_toml(root: &Path, command: &[String], environment: Vec<(String, String)
     text
 }
 
-/// In a process group of its own, so that Ctrl-C reaches the demo alone, which then ends the daemon in order.
+/// Starts the daemon in a separate process group, so that Ctrl-C reaches only the demo, which then ends the daemon in
+/// order.
 fn spawn(root: &Path, missiond: &Path) -> io::Result<Child> {
     let log = crate::os::files::append(&root.join("logs/missiond.log"))?;
     let mut daemon = Command::new(missiond);

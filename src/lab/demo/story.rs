@@ -1,4 +1,4 @@
-//! What happens, in order: through the control socket, as `missiond send`, `confirm` and `wait` do it.
+//! The steps of the demo, in order: through the control socket, like `missiond send`, `confirm` and `wait`.
 
 use super::DemoError;
 use super::person::DemoPerson;
@@ -15,24 +15,24 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::time::Duration;
 
-/// Longest wait for any one thing. Each takes some seconds; a loaded machine may take its time.
+/// The timeout of each step. A step takes some seconds, more on a loaded machine.
 const PATIENCE_MS: u64 = 120_000;
-/// Time to look at what has just been shown.
+/// A pause to look at what was just shown.
 const GLANCE: Duration = Duration::from_secs(1);
 
-/// The whole story, told as it happens.
+/// Plays all steps, and shows the events meanwhile.
 pub async fn play(stage: &mut DemoStage, view: &View, person: DemoPerson) -> Result<(), DemoError> {
     let listener = stage.client().await?;
     let client = stage.client().await?;
-    let mut tale = Tale {
+    let mut run = DemoRun {
         stage,
         view,
         person,
         client,
     };
-    let work = tale.stage.all_work();
+    let work = run.stage.all_work();
     tokio::select! {
-        told = tale.tell() => told,
+        told = run.tell() => told,
         heard = listen(listener, view, &work) => heard,
     }
 }
@@ -48,19 +48,19 @@ async fn listen(client: Client, view: &View, work: &Path) -> Result<(), DemoErro
     Err(CallError::Protocol("the daemon has gone".to_owned()).into())
 }
 
-struct Tale<'a> {
+struct DemoRun<'a> {
     stage: &'a DemoStage,
     view: &'a View,
     person: DemoPerson,
     client: Client,
 }
 
-impl Tale<'_> {
+impl DemoRun<'_> {
     async fn tell(&mut self) -> Result<(), DemoError> {
         self.begin().await?;
         self.allowed().await?;
         let asked = self.denied_and_asked().await? && self.question().await?;
-        // Who ends it at a question wants to see no more.
+        // A person who ends the demo at a question does not want to see more.
         if asked {
             self.crash().await?;
         }
@@ -83,7 +83,7 @@ impl Tale<'_> {
         self.glance().await
     }
 
-    /// What has just happened is told and looked at before something else begins.
+    /// Pauses, so that the last step can be read before the next begins.
     async fn glance(&self) -> Result<(), DemoError> {
         tokio::time::sleep(GLANCE).await;
         Ok(())
@@ -100,7 +100,7 @@ impl Tale<'_> {
         self.glance().await
     }
 
-    /// Whether the person wants to see more.
+    /// Returns whether the person wants to see more.
     async fn denied_and_asked(&mut self) -> Result<bool, DemoError> {
         self.view.act("a rule says no, and a rule asks you")?;
         self.view
@@ -141,7 +141,7 @@ impl Tale<'_> {
         Ok(true)
     }
 
-    /// Answers what a message led to, as the person says.
+    /// Answers the dialog that a message led to, with the person's choice.
     async fn answer(&mut self, sent: SendAnswer, by_hand: &str) -> Result<bool, DemoError> {
         let Some(dialog) = sent.dialog else {
             return Ok(true);
@@ -170,7 +170,7 @@ impl Tale<'_> {
         Ok(true)
     }
 
-    /// A program dies in the middle of its work and goes on where it was.
+    /// Kills a program in the middle of its work, which is resumed in its conversation.
     async fn crash(&mut self) -> Result<(), DemoError> {
         self.view.act("a crash")?;
         self.send(REVIEWER, scenario::LONG, false).await?;
@@ -245,12 +245,12 @@ impl Tale<'_> {
 
 fn kill(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        // One that has just ended by itself has crashed as well.
+        // If it has just ended by itself, that is a crash as well.
         let _ = kill_process(pid, Signal::KILL);
     }
 }
 
-/// Where everything was written, and what to type next.
+/// Shows the paths of the logs, and the next commands.
 pub fn last_words(stage: &DemoStage, view: &View, keep: bool) -> Result<(), DemoError> {
     let logs = stage.logs();
     view.act("what was written down")?;
@@ -288,7 +288,7 @@ const LOGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The end of the readable log, as a person would see it.
+/// The last verdicts in the readable log, as a person would see them.
 fn last_verdicts(logs: &Path) -> Vec<String> {
     let log = std::fs::read_to_string(logs.join("coder.log")).unwrap_or_default();
     let verdicts: Vec<&str> = log

@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// At most this wide. Whatever would act on the terminal is left out.
+/// Cuts the text to this width. Control characters are left out.
 pub fn clipped(text: &str, width: usize) -> String {
     let mut taken = 0;
     text.chars()
@@ -14,14 +14,14 @@ pub fn clipped(text: &str, width: usize) -> String {
         .collect()
 }
 
-/// Wrapped at blanks, a long word wherever it has to be; a line break stays one. There is always a row.
+/// Wraps at spaces; a word that is too long is broken. Line breaks are kept. There is always at least one row.
 pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     hanging(text, width, 0)
 }
 
-/// The same, with every row but the first indented.
+/// Like [`wrapped`], with every row but the first indented.
 pub fn hanging(text: &str, width: usize, indent: usize) -> Vec<String> {
-    let mut paper = Paper {
+    let mut builder = RowBuilder {
         rows: Vec::new(),
         row: String::new(),
         width,
@@ -30,27 +30,27 @@ pub fn hanging(text: &str, width: usize, indent: usize) -> Vec<String> {
     for line in text.split('\n') {
         for (index, word) in line.split(' ').enumerate() {
             let word: String = word.chars().filter(|c| !c.is_control()).collect();
-            if index > 0 && paper.row.width() + 1 + word.width() > paper.room() {
-                paper.break_row();
+            if index > 0 && builder.row.width() + 1 + word.width() > builder.room() {
+                builder.break_row();
             } else if index > 0 {
-                paper.row.push(' ');
+                builder.row.push(' ');
             }
-            paper.put(&word);
+            builder.put(&word);
         }
-        paper.break_row();
+        builder.break_row();
     }
-    paper.rows
+    builder.rows
 }
 
-struct Paper {
+struct RowBuilder {
     rows: Vec<String>,
-    /// The one that is being written, without its indent.
+    /// The current row, without its indent.
     row: String,
     width: usize,
     indent: usize,
 }
 
-impl Paper {
+impl RowBuilder {
     fn indent(&self) -> usize {
         if self.rows.is_empty() { 0 } else { self.indent }
     }
@@ -65,7 +65,7 @@ impl Paper {
         self.rows.push(format!("{:indent$}{row}", ""));
     }
 
-    /// Puts a word into the row; one that is longer than any row takes several.
+    /// Adds a word to the row; a word that is longer than a row takes several rows.
     fn put(&mut self, word: &str) {
         let mut rest = word;
         while self.row.width() + rest.width() > self.room() {

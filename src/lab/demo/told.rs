@@ -1,11 +1,11 @@
-//! What happens, in words for somebody who sees it for the first time. Pure.
+//! Events as text for a person who sees them for the first time. Pure.
 
 use crate::core::claude::reading::{Dialog, State};
 use crate::core::model::{Event, EventKind, NO_ANSWER};
 use crate::core::policy::{Decision, RuleRef};
 use std::path::Path;
 
-/// How much a line matters.
+/// The importance of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
     /// The table above shows it too.
@@ -17,9 +17,9 @@ pub enum Weight {
     Asks,
 }
 
-/// A line for an event, and how much it matters; nothing for what says nothing new.
+/// The line for an event, and its importance; `None` if the event has nothing new.
 ///
-/// Files that a slot works on, in its own directory below `work`, are named as the slot would name them.
+/// A file in the slot's own directory below `work` is named relative to that directory.
 pub fn line(event: &Event, work: &Path) -> Option<(Weight, String)> {
     let slot = event.slot.as_deref()?;
     let (weight, text) = words(&event.what)?;
@@ -42,7 +42,7 @@ fn words(what: &EventKind) -> Option<(Weight, String)> {
             };
             (Weight::Plain, format!("started, pid {pid}; {how} {id}"))
         }
-        // That it was started is told already.
+        // The start was shown already.
         EventKind::State { to, .. } if *to == State::Starting => return None,
         EventKind::State { from, to } => {
             (Weight::Aside, format!("{} → {}", from.name(), to.name()))
@@ -105,7 +105,7 @@ fn verdict_words(
         (Decision::Deny, "policy") => {
             Some((Weight::Bad, format!("automatic no: {call}\n{ground}")))
         }
-        // The dialog itself comes next, and says the rest.
+        // The dialog itself comes next, with the rest.
         (Decision::Ask, _) => Some((Weight::Plain, format!("for a person: {call}\n{ground}"))),
         (verdict, by) => Some((
             Weight::Good,
@@ -114,7 +114,7 @@ fn verdict_words(
     }
 }
 
-/// The rule, with the file and line where it stands.
+/// The rule, with its file and line.
 fn place(rule: &RuleRef) -> String {
     let file = rule.file.file_name().map(Path::new).unwrap_or(&rule.file);
     format!(
@@ -125,7 +125,7 @@ fn place(rule: &RuleRef) -> String {
     )
 }
 
-/// What a dialog asks, and the answers that it offers.
+/// The question of a dialog, and the answers that it offers.
 fn question(dialog: &Dialog) -> String {
     let input = serde_json::Value::from(dialog.input.clone().unwrap_or_default());
     let whole = &input["questions"][0]["question"];
@@ -137,7 +137,7 @@ fn question(dialog: &Dialog) -> String {
     format!("asks: {what}\n{}", labels.join(" | "))
 }
 
-/// Enough of an id to know it again.
+/// The first characters of an id, enough to recognise it.
 pub fn short(id: &str) -> &str {
     id.get(..8).unwrap_or(id)
 }

@@ -1,4 +1,4 @@
-//! How it is shown: redrawn in place on a terminal, else line by line, or as JSON.
+//! The display: redrawn in place on a terminal, otherwise line by line, or as JSON.
 
 use super::DemoError;
 use super::text::hanging;
@@ -14,14 +14,14 @@ use std::path::Path;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DemoMode {
-    /// A terminal, and somebody who may answer at it.
+    /// A terminal, at which a person may answer.
     Live,
     Plain,
     Json,
 }
 
 impl DemoMode {
-    /// What fits the two ends of this process.
+    /// The mode that fits the standard input and output of this process.
     pub fn of_process(json: bool) -> DemoMode {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         match io::stdout().is_terminal() && io::stdin().is_terminal() && !dumb {
@@ -32,10 +32,10 @@ impl DemoMode {
     }
 }
 
-/// Rows of text on a terminal that does not say how large it is.
+/// Columns and rows of a terminal that does not report its size.
 const USUAL_SIZE: (u16, u16) = (80, 24);
 
-/// Everything that was told; a demo tells some hundred lines.
+/// All lines of the demo: some hundred.
 pub struct View {
     mode: DemoMode,
     coloured: bool,
@@ -46,9 +46,9 @@ pub struct View {
 struct ShownView {
     slots: Vec<(String, State)>,
     lines: Vec<(Weight, String)>,
-    /// What the person is asked just now.
+    /// The present question to the person.
     prompt: Option<String>,
-    /// Rows of the frame on the terminal.
+    /// The number of rows of the frame on the terminal.
     drawn: usize,
 }
 
@@ -62,23 +62,23 @@ impl View {
         }
     }
 
-    /// A line of the story.
+    /// Shows a line of the demo.
     pub fn say(&self, text: &str) -> Result<(), DemoError> {
         self.tell(Weight::Plain, text)
     }
 
-    /// What follows, as a heading.
+    /// Shows a heading for what follows.
     pub fn act(&self, title: &str) -> Result<(), DemoError> {
         self.tell(Weight::Plain, "")?;
         self.tell(Weight::Plain, &format!("── {title} ──"))
     }
 
-    /// How to do the same by hand.
+    /// Shows the command that does the same by hand.
     pub fn by_hand(&self, command: &str) -> Result<(), DemoError> {
         self.tell(Weight::Aside, &format!("by hand:  {command}"))
     }
 
-    /// Something that the daemon told; the slots work below this directory.
+    /// Shows an event; the slots work below this directory.
     pub fn heard(&self, event: &Event, work: &Path) -> Result<(), DemoError> {
         if self.mode == DemoMode::Json {
             return self.json(&json!(event));
@@ -91,14 +91,14 @@ impl View {
             }
         }
         match told::line(event, work) {
-            // Told in the table already.
+            // The table shows it already.
             Some((Weight::Aside, _)) if self.mode == DemoMode::Live => self.redraw(),
             Some((weight, text)) => self.tell(weight, &text),
             None => self.redraw(),
         }
     }
 
-    /// What the person is asked, until it is `None`.
+    /// Shows the question to the person, until it is `None`.
     pub fn prompt(&self, prompt: Option<String>) -> Result<(), DemoError> {
         self.shown.borrow_mut().prompt = prompt;
         self.redraw()
@@ -132,7 +132,7 @@ impl View {
         write(&format!("{value}\n"))
     }
 
-    /// The states on top, below them as much of the story as there is room for.
+    /// Draws the states at the top, and below them as many of the last lines as there is room for.
     fn redraw(&self) -> Result<(), DemoError> {
         if self.mode != DemoMode::Live {
             return Ok(());
@@ -152,7 +152,7 @@ impl View {
             .iter()
             .flat_map(|(weight, text)| rows_of(*weight, text, cols, self.coloured))
             .collect();
-        // The last row is the cursor's.
+        // The last row is for the cursor.
         let room = rows.saturating_sub(frame.len() + prompt.len() + 1);
         story.drain(..story.len().saturating_sub(room));
         frame.extend(story.into_iter().chain(prompt));
@@ -176,7 +176,7 @@ impl View {
         }
     }
 
-    /// Leaves the whole story on the terminal, to be read again.
+    /// Leaves all lines on the terminal, so that they can be read again.
     pub fn close(&self) -> Result<(), DemoError> {
         if self.mode != DemoMode::Live {
             return Ok(());
@@ -191,7 +191,7 @@ impl View {
     }
 }
 
-/// Columns by which what follows a line's first row is indented.
+/// The indent of a line's rows after the first.
 const INDENT: usize = 10;
 
 fn rows_of(weight: Weight, text: &str, width: usize, coloured: bool) -> Vec<String> {

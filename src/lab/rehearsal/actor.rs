@@ -1,4 +1,4 @@
-//! The program on the stage: in a shim's PTY, read as a slot reads it, and driven by the same keys.
+//! The program under rehearsal: it runs in a shim's PTY, and is read and driven like a slot.
 
 use crate::core::cast::{CastKind, Recording};
 use crate::core::claude::keys::{self, KeyMeaning};
@@ -14,13 +14,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Longest wait for any one thing. On a quiet machine each comes within a second or two.
+/// The timeout of each wait. On a quiet machine each takes a second or two.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// And until the first idle screen: a program of a few hundred megabytes is read from the disk.
+/// The timeout until the first idle screen: a program of a few hundred megabytes is read from the disk.
 const START_PATIENCE: Duration = Duration::from_secs(60);
-/// Facts that no screen tells of are looked for this often.
+/// The interval of checks for facts that no screen shows.
 const LOOK: Duration = Duration::from_millis(30);
-/// What the program gets to end by itself before it is killed.
+/// The grace period of the program before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A running program, until [`Actor::stop`].
@@ -30,17 +30,17 @@ pub struct Actor {
     terminal: Terminal,
     observer: Observer,
     last_input: u64,
-    /// The dialog that is up, and since when.
+    /// The id of the open dialog, and since when it is open.
     standing: Option<(String, Instant)>,
     met_dialog: bool,
     /// What is peculiar to this program in the scene.
     remark: Option<String>,
     was_idle: bool,
     idle_since: Option<Instant>,
-    /// The shim has said that the program and all its children are gone.
+    /// Whether the shim has reported that the program and all its children are gone.
     exited: bool,
     end: Option<String>,
-    /// The latest recorded time that is known, and when it was heard.
+    /// The latest known recorded time, and when it was received.
     heard: (At, Instant),
     cancel: CancellationToken,
 }
@@ -74,7 +74,7 @@ impl Actor {
         Ok(actor)
     }
 
-    /// What was written before the connection stands in the recording.
+    /// Reads the output before the connection from the recording.
     fn catch_up(&mut self, hello: &Hello) -> Result<(), String> {
         let unreadable = |error: &dyn std::fmt::Display| format!("the recording: {error}");
         let file = File::open(&hello.recording).map_err(|error| unreadable(&error))?;
@@ -109,7 +109,7 @@ impl Actor {
         self.observer.observed()
     }
 
-    /// Whether any dialog was read since the scene began.
+    /// Tells whether any dialog was read since the scene began.
     pub fn met_dialog(&self) -> bool {
         self.met_dialog
     }
@@ -120,7 +120,7 @@ impl Actor {
             .map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// What the recording's clock shows.
+    /// The present time of the recording's clock.
     pub fn now(&self) -> At {
         let (at, heard) = self.heard;
         at + heard.elapsed()
@@ -138,7 +138,7 @@ impl Actor {
         lines.join("\n").trim_matches('\n').to_owned()
     }
 
-    /// Waits until `fact` gives something; `Err` says what the screen shows in its place.
+    /// Waits until `fact` returns a value; `Err` says what the screen shows instead.
     pub async fn until<T>(
         &mut self,
         what: &str,
@@ -182,7 +182,7 @@ impl Actor {
         }
     }
 
-    /// Asks for another size of the terminal; [`Actor::size`] tells when it has it.
+    /// Requests another size of the terminal; [`Actor::size`] shows when it has changed.
     pub fn resize(&mut self, cols: u16, rows: u16) {
         if let Err(error) = self.link.send(&ToShim::Resize { cols, rows }) {
             self.end = Some(error.to_string());
@@ -196,7 +196,7 @@ impl Actor {
         (side(cols), side(rows))
     }
 
-    /// Puts a text into the input box, and sees it there.
+    /// Pastes a text into the input box, and waits until it is there.
     pub async fn paste(&mut self, text: &str) -> Result<String, String> {
         let meaning = KeyMeaning {
             slash: true,
@@ -211,7 +211,7 @@ impl Actor {
         Ok(message)
     }
 
-    /// Sends a message, and sees it leave the input box.
+    /// Sends a message, and waits until it leaves the input box.
     pub async fn say(&mut self, text: &str) -> Result<(), String> {
         let message = self.paste(text).await?;
         tokio::time::sleep(PASTE_SETTLES).await;
@@ -232,7 +232,7 @@ impl Actor {
         }
     }
 
-    /// Answers the dialog that is up by the label that this means, as the machine of a slot does.
+    /// Answers the open dialog with the option that this answer means, like the machine of a slot.
     pub async fn answer(&mut self, answer: &str) -> Result<(), String> {
         let mut dialog = self
             .until("a dialog that stands still", |actor| actor.settled_dialog())
@@ -257,8 +257,7 @@ impl Actor {
         Err("the menu does not follow the arrow keys".to_owned())
     }
 
-    /// Ends the program and its shim, and waits until both are gone. A shim that can't be reached any more is
-    /// ended by the drop.
+    /// Ends the program and its shim, and waits until both are gone. A shim that can't be reached is ended by the drop.
     pub async fn stop(mut self) {
         let stopped = tokio::time::timeout(GRACE + PATIENCE, self.end_shim()).await;
         if stopped == Ok(true) {
@@ -266,7 +265,7 @@ impl Actor {
         }
     }
 
-    /// Whether the shim has gone by itself.
+    /// Ends the program; returns whether the shim has ended by itself.
     async fn end_shim(&mut self) -> bool {
         let grace_ms = GRACE.as_millis() as u64;
         if !self.exited && self.link.send(&ToShim::Stop { grace_ms }).is_err() {
@@ -316,7 +315,7 @@ impl Actor {
         self.note_dialog();
     }
 
-    /// The program asks the terminal things, and draws whole frames only where it is answered.
+    /// Answers the program's queries to the terminal: without answers it does not draw whole frames.
     fn reply(&mut self) {
         let replies = self.terminal.take_replies();
         if !replies.is_empty() {
@@ -346,7 +345,7 @@ impl Actor {
         self.observed().reading.composer.as_ref()
     }
 
-    /// The dialog that is up, once it has stood long enough for a key.
+    /// The open dialog, once it has stood long enough for a key.
     fn settled_dialog(&self) -> Option<Dialog> {
         let (_, since) = self.standing.as_ref()?;
         let certain = self.observed().reading.seen != Seen::Unknown;
@@ -360,7 +359,7 @@ impl Actor {
         (now.is_none_or(|now| now.id != dialog.id) || self.end.is_some()).then_some(())
     }
 
-    /// What is read from the screen, for a person.
+    /// The reading of the screen, for a person.
     fn in_words(&self) -> String {
         let Observed {
             state,
@@ -382,7 +381,7 @@ impl Actor {
 
 impl Drop for Actor {
     fn drop(&mut self) {
-        // A shim that was not seen to go takes its whole tree with it at this signal.
+        // A shim that was not seen to end ends its whole tree at this signal.
         if let Some(shim) = self.shim {
             let _ = kill_process(shim, Signal::TERM);
         }

@@ -1,22 +1,22 @@
-//! What a Messages API request asks. Pure.
+//! Finds out what a Messages API request asks. Pure.
 
 use serde_json::Value;
 
-/// Texts that Claude Code puts beside what the person wrote.
+/// Beginnings of texts that Claude Code adds to those of the person.
 const NOT_THE_PERSON: [&str; 5] = [
     "<system-reminder>",
-    // A message that was queued during the turn: the script of the turn goes on.
+    // A message that was queued during the turn: the script of the turn continues.
     "The user sent a new message while you were working:",
     "<local-command-",
     "<command-name>",
     "[Request interrupted by user",
 ];
 
-/// The last thing the person said, and how far its turn has come.
+/// The last message of the person, and the progress of its turn.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RehearsedAsk {
     pub prompt: String,
-    /// How many of Claude Code's messages with tool results followed it.
+    /// The number of Claude Code's messages with tool results after it.
     pub round: usize,
 }
 
@@ -48,7 +48,7 @@ pub fn asked(body: &Value) -> RehearsedAsk {
     }
 }
 
-/// Requests without tools are Claude Code's own side questions, such as a title for the conversation.
+/// Tells whether this is a side question of Claude Code, such as one for a title: such requests have no tools.
 pub fn is_side_question(body: &Value) -> bool {
     list(body, "tools").is_empty()
 }

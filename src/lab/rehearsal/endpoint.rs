@@ -1,4 +1,4 @@
-//! The scripted Messages API: a small HTTP server on loopback that answers as its script says.
+//! The scripted Messages API: a small HTTP server on loopback that answers by its script.
 
 use super::conversation::{asked, is_side_question};
 use super::http;
@@ -18,13 +18,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-/// How often a waiting stream is kept alive; it is also how soon a client that went away is noticed.
+/// The interval of pings on a waiting stream, and so the maximum delay until a client that is gone is noticed.
 const PING: Duration = Duration::from_millis(500);
-/// A Claude Code opens a handful; more than this many at once is a loop somewhere.
+/// The maximum of connections. A Claude Code opens a handful; more than this at once means a loop.
 const MAX_CONNECTIONS: usize = 64;
-/// Requests kept for inspection: some hundred turns of tests.
+/// The maximum of requests kept for inspection: some hundred turns of tests.
 const MAX_REQUESTS: usize = 1024;
-/// And the bytes of their bodies: each holds its whole conversation.
+/// The maximum bytes of their bodies: each contains its whole conversation.
 const MAX_REQUEST_BYTES: usize = 128 * 1024 * 1024;
 
 /// One request that Claude Code made.
@@ -33,13 +33,13 @@ pub struct EndpointRequest {
     pub method: String,
     /// Path and query.
     pub target: String,
-    /// The body, where it was JSON.
+    /// The body, if it was JSON.
     pub body: Value,
     size: usize,
 }
 
 impl EndpointRequest {
-    /// Whether this asks the model to go on with the conversation, and not some side question.
+    /// Tells whether this asks the model to continue the conversation, and is not a side question.
     pub fn is_turn(&self) -> bool {
         self.method == "POST" && is_messages(&self.target) && !is_side_question(&self.body)
     }
@@ -64,7 +64,7 @@ struct Shared {
     script: Mutex<ModelScript>,
     requests: Mutex<Requests>,
     arrived: Condvar,
-    /// The names of the gates that are open.
+    /// The names of the open gates.
     gates: watch::Sender<BTreeSet<String>>,
     next_id: AtomicU64,
 }
@@ -76,7 +76,7 @@ struct Requests {
 }
 
 impl Endpoint {
-    /// Starts on a free port of 127.0.0.1, on a thread of its own, so that it serves plain tests too.
+    /// Starts on a free port of 127.0.0.1, on a separate thread, so that tests without a runtime can use it too.
     pub fn start() -> io::Result<Endpoint> {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
         listener.set_nonblocking(true)?;
@@ -90,7 +90,7 @@ impl Endpoint {
         let thread = std::thread::Builder::new()
             .name("scripted-api".to_owned())
             .spawn(move || {
-                // Dropping the runtime at the end ends every connection with it.
+                // Dropping the runtime at the end also ends all connections.
                 runtime.block_on(stopped.run_until_cancelled(serve(listener, served)));
             })?;
         Ok(Endpoint {
@@ -101,17 +101,17 @@ impl Endpoint {
         })
     }
 
-    /// What `ANTHROPIC_BASE_URL` has to be.
+    /// The value for `ANTHROPIC_BASE_URL`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// From now on `prompt` is answered with these steps.
+    /// Sets the steps that answer `prompt` from now on.
     pub fn on(&self, prompt: &str, steps: Vec<Step>) {
         locked(&self.shared.script).set(prompt, steps);
     }
 
-    /// Opens a gate, for good: whatever waits at it goes on.
+    /// Opens a gate permanently: everything that waits at it continues.
     pub fn open(&self, gate: &str) {
         self.shared.gates.send_modify(|open| {
             open.insert(gate.to_owned());
@@ -123,15 +123,15 @@ impl Endpoint {
         locked(&self.shared.requests).kept.iter().cloned().collect()
     }
 
-    /// Whether the model has this text before it, in the last turn that it was asked for. Each request has the whole
-    /// conversation, so that none but the last is looked at.
+    /// Tells whether the last turn that the model was asked for contains this text. Each request has the whole
+    /// conversation, so only the last is searched.
     pub fn was_told(&self, text: &str) -> bool {
         let requests = locked(&self.shared.requests);
         let last = requests.kept.iter().rev().find(|request| request.is_turn());
         last.is_some_and(|request| says(&request.body["messages"], text))
     }
 
-    /// The first request, past or to come, that `wanted` holds for; `None` when `timeout` is over.
+    /// The first request, past or future, that matches `wanted`; `None` after `timeout`.
     pub fn wait_for_request(
         &self,
         timeout: Duration,
@@ -154,7 +154,7 @@ impl Endpoint {
     }
 }
 
-/// Whether any text in there holds this one.
+/// Tells whether any text in this value contains `text`.
 fn says(value: &Value, text: &str) -> bool {
     match value {
         Value::String(said) => said.contains(text),
@@ -168,7 +168,7 @@ impl Drop for Endpoint {
     fn drop(&mut self) {
         self.stop.cancel();
         if let Some(thread) = self.thread.take() {
-            // A panic there was already printed; there is nothing left to stop.
+            // A panic of the thread was already printed, and nothing is left to stop.
             let _ = thread.join();
         }
     }
@@ -197,7 +197,7 @@ impl Shared {
     }
 }
 
-/// A panic elsewhere leaves these values whole: each is changed in one step.
+/// A panic while this was held leaves the value consistent, because each is changed in one step.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -213,7 +213,7 @@ async fn serve(listener: std::net::TcpListener, shared: Arc<Shared>) {
         };
         let shared = shared.clone();
         tokio::spawn(async move {
-            // A client that goes away in the middle is how an interrupt looks from here.
+            // An interrupt looks like a client that disconnects in the middle.
             let _ = connection(stream, &shared).await;
             drop(place);
         });
@@ -266,7 +266,7 @@ async fn answer(
     }
 }
 
-/// What the model does now, or the error that the API gives in its place.
+/// The model's next steps, or the error of the API instead.
 fn steps_for(body: &Value, shared: &Shared) -> Result<Vec<Step>, ErrorStep> {
     if is_side_question(body) {
         return Ok(vec![Step::text("Rehearsal")]);
@@ -317,7 +317,7 @@ async fn respond(
     http::end_events(writer).await
 }
 
-/// Keeps the stream alive until `over`; fails when the client is gone.
+/// Sends pings until `over` completes; fails if the client is gone.
 async fn ping_until(over: impl Future<Output = ()>, writer: &mut OwnedWriteHalf) -> io::Result<()> {
     tokio::pin!(over);
     loop {
@@ -342,7 +342,7 @@ mod tests {
         Endpoint::start().expect("a free port")
     }
 
-    /// One request on a connection of its own; the answer as text.
+    /// Sends one request on a new connection; returns the answer as text.
     fn ask(endpoint: &Endpoint, method: &str, target: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(endpoint.address).expect("a listener");
         let length = body.len();

@@ -1,5 +1,5 @@
-//! A throw-away home for Claude Code, so that no account or setting of the machine leaks in, and nothing
-//! of the rehearsal leaks out.
+//! A temporary home for Claude Code, so that no account or setting of the machine gets in, and no data of the rehearsal
+//! gets out.
 
 use rustix::process::geteuid;
 use serde_json::{Value, json};
@@ -8,28 +8,28 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// A key of the right shape that is nobody's.
+/// A key of the right format that belongs to no account.
 const API_KEY: &str = "sk-ant-test-00000000000000000000";
-/// Claude Code remembers an approved key by its end.
+/// The number of last characters by which Claude Code remembers an approved key.
 const REMEMBERED_KEY_CHARS: usize = 20;
 
-/// What Claude Code already knows when it starts.
+/// The state of Claude Code's settings at its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HomeOptions {
     /// Directories whose trust dialog was accepted.
     pub trusted: Vec<PathBuf>,
-    /// Leave the API key unapproved: Claude Code asks about it first.
+    /// Leave the API key unapproved, so that Claude Code asks about it first.
     pub ask_about_key: bool,
 }
 
-/// The home directory. It is removed when dropped.
+/// The home directory. Dropping it removes it.
 #[derive(Debug)]
 pub struct Home {
     path: PathBuf,
 }
 
 impl Home {
-    /// Makes a home with a name of its own under `parent`.
+    /// Makes a home with a unique name under `parent`.
     pub fn create(parent: &Path, options: &HomeOptions) -> io::Result<Home> {
         let path = parent.join(format!("home-{}", uuid::Uuid::new_v4().simple()));
         fs::DirBuilder::new().mode(0o700).create(&path)?;
@@ -41,7 +41,7 @@ impl Home {
         Ok(home)
     }
 
-    /// Notes that the trust dialog of a directory was accepted. For a time when no Claude Code runs here.
+    /// Records that the trust dialog of a directory was accepted. Only for a time when no Claude Code runs here.
     pub fn trust(&self, directory: &Path) -> io::Result<()> {
         let directory = fs::canonicalize(directory)?;
         let mut settings: Value = serde_json::from_slice(&fs::read(self.settings_file())?)?;
@@ -58,7 +58,7 @@ impl Home {
         &self.path
     }
 
-    /// The whole environment of a Claude Code that lives here and asks the API at `base_url`.
+    /// The whole environment of a Claude Code that uses this home and the API at `base_url`.
     pub fn environment(&self, base_url: &str) -> Vec<(String, String)> {
         let home = self.path.to_string_lossy();
         let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
@@ -84,7 +84,7 @@ impl Home {
             .collect()
     }
 
-    /// Where Claude Code writes the conversation `session_id` that runs in `cwd`.
+    /// The transcript of the conversation `session_id` in `cwd`.
     pub fn transcript_path(&self, cwd: &Path, session_id: &str) -> PathBuf {
         let cwd = fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
         self.path
@@ -96,12 +96,12 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // What can't be removed lies in a temporary directory; there is nobody to tell.
+        // If it can't be removed, it stays in a temporary directory; a drop can't report that.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// Claude Code's name for a project directory: every character that is no ASCII letter or digit is a dash.
+/// Claude Code's name for a project directory: every character that is not an ASCII letter or digit is a dash.
 fn project_name(cwd: &Path) -> String {
     cwd.to_string_lossy()
         .chars()
@@ -109,7 +109,7 @@ fn project_name(cwd: &Path) -> String {
         .collect()
 }
 
-/// `.claude.json` of somebody who has been through the first start.
+/// The content of `.claude.json` after the first start of a user.
 fn start_settings(options: &HomeOptions) -> Value {
     let end = &API_KEY[API_KEY.len() - REMEMBERED_KEY_CHARS..];
     let approved = if options.ask_about_key {

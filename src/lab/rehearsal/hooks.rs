@@ -1,4 +1,5 @@
-//! The daemon's end of the hooks, in a rehearsal: it notes what was called, and answers the gate by the scene's rule.
+//! The daemon's side of the hooks in a rehearsal: it records the called hooks, and answers the gate by the scene's
+//! rule.
 
 use super::scenes::{REFUSAL, SceneRule};
 use crate::core::claude::gate_output;
@@ -12,10 +13,10 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 
-/// Hooks that are noted in one scene; a turn calls a handful.
+/// The maximum of hooks recorded in one scene; a turn calls a handful.
 const MAX_HEARD: usize = 256;
 
-/// A listener, until it is dropped.
+/// A listener for hooks, until it is dropped.
 #[derive(Debug)]
 pub struct Hooks {
     shared: Arc<Mutex<HooksShared>>,
@@ -25,7 +26,7 @@ pub struct Hooks {
 #[derive(Debug, Default)]
 struct HooksShared {
     heard: Vec<String>,
-    /// The session's first hook, which may come before or after any screen.
+    /// Whether the session's first hook was called, which may be before or after any screen.
     session_began: bool,
     rule: Option<SceneRule>,
 }
@@ -38,12 +39,12 @@ impl Hooks {
         Ok(Hooks { shared, task })
     }
 
-    /// For another start of the program.
+    /// Resets all state before another start of the program.
     pub fn forget(&self) {
         *locked(&self.shared) = HooksShared::default();
     }
 
-    /// Forgets what was heard, and leaves every call to a person.
+    /// Forgets the recorded hooks, and leaves every call to a person.
     pub fn begin_scene(&self) {
         let mut shared = locked(&self.shared);
         shared.heard.clear();
@@ -54,12 +55,12 @@ impl Hooks {
         locked(&self.shared).rule = Some(rule);
     }
 
-    /// Whether SessionStart was called since the program was started.
+    /// Tells whether SessionStart was called since the program was started.
     pub fn session_began(&self) -> bool {
         locked(&self.shared).session_began
     }
 
-    /// Whether this hook was called in this scene.
+    /// Tells whether this hook was called in this scene.
     pub fn heard(&self, hook: &str) -> bool {
         locked(&self.shared).heard.iter().any(|name| name == hook)
     }
@@ -71,7 +72,7 @@ impl Drop for Hooks {
     }
 }
 
-/// Each value is changed in one step, so that a panic elsewhere leaves it whole.
+/// A panic while this was held leaves the values consistent, because each is changed in one step.
 fn locked(shared: &Mutex<HooksShared>) -> MutexGuard<'_, HooksShared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -79,7 +80,7 @@ fn locked(shared: &Mutex<HooksShared>) -> MutexGuard<'_, HooksShared> {
 async fn serve(listener: UnixListener, shared: Arc<Mutex<HooksShared>>) {
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
-        // A hook that goes away, or says something else, gets no answer; at the gate that blocks the call.
+        // A hook that disconnects, or sends something else, gets no answer; at the gate that blocks the call.
         tokio::spawn(async move { drop(answer(stream, &shared).await) });
     }
 }

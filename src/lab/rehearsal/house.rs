@@ -1,4 +1,4 @@
-//! Everything around one start of the program: a home of its own, the model, the hooks, the slot's settings.
+//! The environment of one start of the program: a separate home, the scripted model, the hooks, the slot's settings.
 
 use super::endpoint::Endpoint;
 use super::home::{Home, HomeOptions};
@@ -18,13 +18,13 @@ use uuid::Uuid;
 
 const NAME: &str = "rehearsal";
 
-/// The place, until it is dropped. Nothing of it stays.
+/// The environment, until it is dropped. Everything in it is removed.
 #[derive(Debug)]
 pub struct House {
     pub endpoint: Endpoint,
     pub hooks: Hooks,
     slot: SlotConfig,
-    /// Last, so that it is removed when everything else has ended.
+    /// The last field, so that it is removed after everything else has ended.
     home: Home,
 }
 
@@ -56,16 +56,16 @@ impl House {
         &self.slot.cwd
     }
 
-    /// From now on Claude Code does not ask whether the folder is trusted.
+    /// Makes Claude Code trust the folder from now on.
     pub fn trust(&self) -> io::Result<()> {
         self.home.trust(self.cwd())
     }
 
-    /// What a shim is started with: the same arguments, settings and environment that a slot gets.
+    /// The specification for a shim, with the same arguments, settings and environment as a slot.
     pub fn spec(&self, company: &Company) -> Result<ShimSpec, String> {
         let socket = hook_socket(&self.home);
         let settings = self.home.path().join("settings.json");
-        // Nobody locks it: the rehearsal itself listens.
+        // No process locks it, because the rehearsal itself listens.
         let lock = self.home.path().join("rehearsal.lock");
         let hook = launch::hook_command(&company.missiond, &socket, &lock, NAME);
         let version = Some(company.version);
@@ -84,7 +84,7 @@ impl House {
             env: launch::environment(&self.slot, &socket, []),
             cols: self.slot.cols,
             rows: self.slot.rows,
-            // One for each start: what an earlier program drew is not on this one's screen.
+            // One recording for each start: the output of an earlier program is not on this one's screen.
             recording: self.home.path().join(format!("{id}.cast")),
             socket: self.home.path().join("shim.sock"),
             limits: Default::default(),
@@ -99,7 +99,7 @@ fn hook_socket(home: &Home) -> PathBuf {
     home.path().join("hooks.sock")
 }
 
-/// A slot as a slots.toml describes it, with every default.
+/// A slot from a slots.toml, with every default.
 fn slot(
     home: &Home,
     cwd: &Path,

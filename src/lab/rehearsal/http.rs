@@ -1,17 +1,17 @@
-//! As much of HTTP/1.1 as Claude Code speaks to its API: bounded, over any stream.
+//! The parts of HTTP/1.1 that Claude Code uses with its API, bounded, over any stream.
 
 use serde_json::Value;
 use std::io;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// One header line; Claude Code's longest, the list of betas, has some hundred bytes.
+/// The maximum bytes of a header line; Claude Code's longest, the list of betas, has some hundred bytes.
 const MAX_LINE: u64 = 16 * 1024;
-/// Headers of one request; Claude Code sends about thirty.
+/// The maximum of headers in one request; Claude Code sends about thirty.
 const MAX_HEADERS: usize = 128;
-/// The Messages API itself refuses more than 32 MB.
+/// The maximum bytes of a body. The Messages API itself refuses more than 32 MB.
 const MAX_BODY: usize = 32 * 1024 * 1024;
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRequest {
     pub method: String,
@@ -27,7 +27,7 @@ struct Headers {
     close: bool,
 }
 
-/// Reads one request; `None` where the other side has nothing more to ask.
+/// Reads one request; `None` if the client has no more.
 pub async fn read_request<R>(reader: &mut R) -> io::Result<Option<HttpRequest>>
 where
     R: AsyncBufRead + Unpin,
@@ -113,7 +113,7 @@ where
     Ok(body)
 }
 
-/// One line without its end; `None` at the end of the stream.
+/// Reads one line without its end; `None` at the end of the stream.
 async fn read_line<R: AsyncBufRead + Unpin>(reader: &mut R) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     (&mut *reader)
@@ -142,7 +142,7 @@ fn bad(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// Answers with a JSON body; to a HEAD request with its headers alone.
+/// Sends an answer with a JSON body; to a HEAD request only the headers.
 pub async fn write_json<W>(writer: &mut W, status: u16, body: &Value, head: bool) -> io::Result<()>
 where
     W: AsyncWrite + Unpin,

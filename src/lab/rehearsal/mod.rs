@@ -1,7 +1,6 @@
-//! Claude Code without an account: a scripted Messages API on loopback and a throw-away home to run an
-//! installed `claude` in. The tests and `missiond doctor --rehearse` stand on the same ground. It
-//! listens on loopback only, and writes below the directory for temporary files; what a rehearsal showed is remembered by
-//! [`crate::launch::rehearsed`].
+//! Claude Code without an account: a scripted Messages API on loopback, and a temporary home to run an installed
+//! `claude` in. The tests and `missiond doctor --rehearse` use both. It listens on loopback only, and writes below the
+//! directory for temporary files; [`crate::launch::rehearsed`] stores the result of a rehearsal.
 
 mod actor;
 mod conversation;

@@ -1,4 +1,4 @@
-//! Plays the scenes on an installed program, one start after the other, and says which of them hold.
+//! Plays the scenes on an installed program, one start after another, and reports which of them hold.
 
 use super::actor::Actor;
 use super::hooks::Hooks;
@@ -13,17 +13,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// After so many scenes in a row that do not hold, the rest is not tried: this is another program.
+/// After this many failed scenes in a row the rest is not tried: this is a different program.
 const ENOUGH_FAILURES: usize = 3;
 
-/// Presses of shift+tab until a mode must have come round.
+/// The maximum presses of shift+tab until a mode must have come.
 const MODES: usize = 8;
 const SHIFT_TAB: &[u8] = b"\x1b[Z";
 
-/// What the page for a review of answers is submitted with.
+/// The option that submits the page for a review of answers.
 const REVIEWED: &str = "Submit answers";
 
-/// What is rehearsed, and with what.
+/// The program to rehearse, and the means for it.
 #[derive(Debug, Clone)]
 pub struct Company {
     /// The program, with its full path, and its first arguments.
@@ -39,12 +39,12 @@ pub struct Company {
 pub struct SceneOutcome {
     pub scene: &'static str,
     pub result: SceneVerdict,
-    /// Whether a key that missiond presses rests on it.
+    /// Whether a key that missiond presses depends on it.
     pub needed: bool,
     pub seconds: f64,
-    /// What was waited for, and what came in its place; of a scene that holds, what is peculiar to this version.
+    /// What was awaited, and what came instead; for a scene that holds, what is peculiar to this version.
     pub why: Option<String>,
-    /// The screen as it was then.
+    /// The screen at that time.
     pub screen: Option<String>,
 }
 
@@ -53,18 +53,18 @@ pub struct SceneOutcome {
 pub enum SceneVerdict {
     Holds,
     Fails,
-    /// Not tried, because of what failed before.
+    /// Not tried, because of earlier failures.
     NotTried,
 }
 
-/// What a listener is told while it goes on.
+/// Progress for a listener.
 #[derive(Debug)]
 pub enum SceneProgress<'a> {
     Begins(&'a str),
     Ended(&'a SceneOutcome),
 }
 
-/// Plays everything; `Err` where the stage itself could not be set.
+/// Plays all scenes; `Err` if the environment could not be made.
 pub async fn rehearse(
     company: &Company,
     mut tell: impl FnMut(SceneProgress<'_>),
@@ -87,7 +87,7 @@ pub async fn rehearse(
 #[derive(Debug, Default)]
 struct Report {
     outcomes: Vec<SceneOutcome>,
-    /// Scenes in a row that did not hold.
+    /// The number of failed scenes in a row.
     failed: usize,
 }
 
@@ -95,7 +95,7 @@ impl Report {
     fn add(&mut self, outcome: SceneOutcome, opens: bool) {
         self.failed = match outcome.result {
             SceneVerdict::Holds => 0,
-            // What can't be opened has nothing behind it.
+            // If the first scene fails, those after it can't be played.
             _ if opens => ENOUGH_FAILURES,
             _ => self.failed + 1,
         };
@@ -103,7 +103,7 @@ impl Report {
     }
 }
 
-/// One run: a house, and the program in it.
+/// One run: its environment, and the program in it.
 struct Play<'a> {
     company: &'a Company,
     house: House,
@@ -169,7 +169,7 @@ impl<'a> Play<'a> {
             Err(why) => (SceneVerdict::Fails, Some(why), actor.map(Actor::screen)),
         };
         if result == SceneVerdict::Fails {
-            // Where it stands now nobody knows: the next scene begins with a start.
+            // The program's state is unknown now, so the next scene begins with a new start.
             self.send_home().await;
         }
         SceneOutcome {
@@ -229,7 +229,7 @@ async fn perform(act: &Act, actor: &mut Actor, house: &House) -> Result<(), Stri
         }
         Act::Paste(text) => actor.paste(text).await.map(drop),
         Act::Press(keys) => {
-            // At the pace of a slot: no key is pressed on a screen that was drawn just now.
+            // At the pace of a slot, which presses no key on a screen that was drawn just now.
             tokio::time::sleep(SETTLED).await;
             actor.press(keys);
             Ok(())
@@ -282,12 +282,13 @@ async fn perform(act: &Act, actor: &mut Actor, house: &House) -> Result<(), Stri
     }
 }
 
-/// By Claude Code's own word; where its hooks are not heard, by an idle screen that stays.
+/// Tells whether the turn is over: by Claude Code's own hook or, if its hooks do not arrive, by a screen that stays
+/// idle.
 fn is_over(actor: &Actor, hooks: &Hooks) -> bool {
     hooks.heard("Stop") || (!hooks.session_began() && actor.idle_for() >= IDLE_IS_OVER)
 }
 
-/// Some versions have a page on which even a single answer is looked at again.
+/// Submits the answers. Some versions have a page on which even a single answer is reviewed.
 async fn submit(actor: &mut Actor, house: &House, text: &str) -> Result<(), String> {
     let reviewed = |actor: &Actor| {
         let dialog = actor.observed().dialog.as_ref()?;
@@ -307,8 +308,8 @@ async fn submit(actor: &mut Actor, house: &House, text: &str) -> Result<(), Stri
     actor.until("the model to be told", told).await
 }
 
-/// A version that draws a paragraph as soon as it is whole does so within a second; others draw the whole answer at
-/// once, and there is nothing to be read before.
+/// Waits for streamed text. A version that draws a paragraph as soon as it is complete does so within a second; others
+/// draw the whole answer at once, and there is no text to read before.
 async fn see_text_come(actor: &mut Actor, beginning: &str) -> Result<(), String> {
     const DRAWN: Duration = Duration::from_secs(5);
     let patience = Instant::now() + DRAWN;
@@ -323,7 +324,8 @@ async fn see_text_come(actor: &mut Actor, beginning: &str) -> Result<(), String>
     Ok(())
 }
 
-/// Modes come round in an order of their own; each press is seen to work before the next.
+/// Presses shift+tab until the mode is there. The order of modes differs; the effect of each press is awaited before
+/// the next.
 async fn reach_mode(actor: &mut Actor, wanted: &str) -> Result<(), String> {
     for _ in 0..MODES {
         let now = mode(actor);
@@ -337,7 +339,7 @@ async fn reach_mode(actor: &mut Actor, wanted: &str) -> Result<(), String> {
     Err(format!("shift+tab never came to the mode {wanted}"))
 }
 
-/// Older versions name every mode but this one.
+/// The present mode. Older versions name every mode but the manual one.
 fn mode(actor: &Actor) -> String {
     let named = actor.observed().reading.mode.clone();
     named.unwrap_or_else(|| "manual".to_owned())
@@ -354,7 +356,7 @@ async fn see(actor: &mut Actor, sight: &SceneSight) -> Result<(), String> {
     })
 }
 
-/// Whether the file is there; only a plain file is read, since a pipe would hold the reader.
+/// Tells whether the file exists with this text. Without a text it is not read, since reading a pipe would block.
 fn is_made(file: &Path, text: &str) -> bool {
     if text.is_empty() {
         return file.exists();
@@ -376,7 +378,7 @@ impl SceneSight {
         }
     }
 
-    /// Whether the screen reads so; else what differs first.
+    /// Checks whether the screen reads like this; the error is the first difference.
     fn fits(&self, observed: &Observed) -> Result<(), String> {
         let reading = &observed.reading;
         if let Some(state) = self.state.filter(|state| *state != observed.state) {
@@ -429,7 +431,7 @@ impl ShownScreen {
                 .input
                 .as_ref()
                 .and_then(|input| input.get(*key)?.as_str());
-            // A path may be shown whole or from the working directory.
+            // A path may be shown in full or relative to the working directory.
             if !read.is_some_and(|read| read == value || read.ends_with(&format!("/{value}"))) {
                 return Err(format!("{key}: {read:?}"));
             }
@@ -444,7 +446,7 @@ impl ShownScreen {
     }
 }
 
-/// Whether everything holds that a key rests on.
+/// Tells whether all scenes hold that a key depends on.
 pub fn holds(outcomes: &[SceneOutcome]) -> bool {
     let needed = outcomes.iter().filter(|outcome| outcome.needed);
     needed.clone().count() > 0

@@ -1,4 +1,4 @@
-//! What is rehearsed: every state and dialog that Claude Code can be led into, as data. Pure.
+//! The scenes of a rehearsal: every state and dialog that Claude Code can be led into, as data. Pure.
 
 use super::script::Step;
 use crate::core::claude::Version;
@@ -8,23 +8,24 @@ use crate::launch;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// One part of a rehearsal. It begins at an idle, empty input box, but for the first of a run, and ends there too.
+/// One part of a rehearsal. It begins and ends at an idle, empty input box; the first scene of a run begins at the
+/// start.
 #[derive(Debug)]
 pub struct Scene {
     pub name: &'static str,
-    /// Whether a key that missiond presses rests on it. What does not hold else is only told.
+    /// Whether a key that missiond presses depends on it. If another scene fails, that is only reported.
     pub needed: bool,
     pub acts: Vec<Act>,
 }
 
-/// The scenes that one start of the program goes through.
+/// The scenes of one start of the program.
 #[derive(Debug)]
 pub struct SceneRun {
     pub opening: Opening,
     pub scenes: Vec<Scene>,
 }
 
-/// What Claude Code asks about when it starts.
+/// The question that Claude Code asks at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
     /// Whether the folder is trusted.
@@ -33,41 +34,43 @@ pub enum Opening {
     ApiKey,
 }
 
-/// What is done, or must come about, next.
+/// An action, or a condition to wait for.
 #[derive(Debug)]
 pub enum Act {
-    /// Sends a message to which the model answers with these steps.
+    /// Sends a message, which the model answers with these steps.
     Say(String, Vec<Step>),
     /// Puts a text into the input box and leaves it there.
     Paste(&'static str),
     Press(&'static [u8]),
-    /// Goes on to this permission mode with shift+tab.
+    /// Changes to this permission mode with shift+tab.
     Mode(&'static str),
     /// Opens a gate of the endpoint.
     Open(&'static str),
     Create(PathBuf),
-    /// What the hook before each tool call says in this scene; else it leaves the call to a person.
+    /// Sets the answer of the hook before each tool call in this scene; without it the hook leaves the call to a
+    /// person.
     Rule(SceneRule),
-    /// Answers the dialog as a person would: `yes`, `no` or a label.
+    /// Answers the dialog like a person: `yes`, `no` or a label.
     Answer(&'static str),
     See(SceneSight),
-    /// The hook SessionStart has been called since the start: the gate holds.
+    /// Waits until the hook SessionStart has been called since the start, which shows that the gate works.
     SessionBegan,
-    /// This hook has been called in this scene.
+    /// Waits until this hook has been called in this scene.
     Hear(&'static str),
     TurnIsOver,
-    /// The model was told this.
+    /// Waits until the model has received this text.
     Told(String),
-    /// The model was told this answer; where the version has a page for its review, that was submitted.
+    /// Waits until the model has received this answer, after a review page if the version has one.
     Answered(&'static str),
-    /// Text that begins so comes, and is read as such where the version draws it before it is whole.
+    /// Waits for text that begins like this, and checks that it is read as text if the version draws it before it is
+    /// complete.
     Streams(&'static str),
-    /// The file is there, with this in it.
+    /// Waits until the file exists and contains this text.
     Made(PathBuf, &'static str),
     NotMade(PathBuf),
-    /// No dialog was read in this scene.
+    /// Checks that no dialog was read in this scene.
     NoDialog,
-    /// The program has ended.
+    /// Waits until the program has ended.
     Ended,
 }
 
@@ -77,21 +80,22 @@ pub enum SceneRule {
     Deny,
 }
 
-/// Why the hook refuses, in words that the model must be told.
+/// The hook's reason for a refusal, which the model must receive.
 pub const REFUSAL: &str = "refused in a rehearsal";
 
-/// How the screen must read.
+/// What the reading of the screen must be.
 #[derive(Debug, Default)]
 pub struct SceneSight {
     pub state: Option<State>,
-    /// Any state of work will do: which one differs between versions.
+    /// Any state of work is accepted, because versions differ in which one they show.
     pub at_work: bool,
     pub dialog: Option<ShownScreen>,
     pub draft: Option<&'static str>,
     pub error: Option<&'static str>,
 }
 
-/// How a dialog must read. It must be whole, and where `answers` are named, each must be an option of its own.
+/// What the reading of a dialog must be. If `answers` are given, the dialog must be complete, and each must be an
+/// option of it.
 #[derive(Debug)]
 pub struct ShownScreen {
     pub kind: DialogKind,
@@ -124,7 +128,7 @@ pub fn runs(cwd: &Path, version: Version) -> Vec<SceneRun> {
     ]
 }
 
-/// What is done after a program that went astray was started afresh.
+/// The scene after a new start of a program that failed a scene.
 pub fn start_again() -> Scene {
     scene("start", vec![Act::See(idle())])
 }
@@ -177,7 +181,7 @@ fn typing() -> Vec<Scene> {
                 Act::See(idle()),
             ],
         ),
-        // Shown as a placeholder, and sent whole.
+        // Shown as a placeholder, and sent in full.
         turn(
             "long message",
             vec![
@@ -200,7 +204,7 @@ fn working(cwd: &Path) -> Vec<Scene> {
                 Act::Open("thought"),
             ],
         ),
-        // No key rests on it.
+        // No key depends on it.
         Scene {
             needed: false,
             ..turn(
@@ -224,7 +228,7 @@ fn working(cwd: &Path) -> Vec<Scene> {
     ]
 }
 
-/// Claude Code shows a paragraph once it is whole.
+/// Claude Code shows a paragraph once it is complete.
 const FIRST_PARAGRAPH: &str = "A first part.";
 const TWO_PARAGRAPHS: &str = "A first part.\n\nThe second, which is held back.";
 
@@ -310,10 +314,10 @@ fn permissions(cwd: &Path) -> Vec<Scene> {
     ]
 }
 
-/// A file that is there from the beginning, and says `before`.
+/// A file that exists from the beginning, with the text `before`.
 pub const OLD_FILE: &str = "old.txt";
 
-/// A call that is answered with no, after which the turn is over without a word.
+/// A scene with a call that is answered with no, which ends the turn at once.
 fn declined(scene_name: &'static str, call: Step, asks: Act, after: Act) -> Scene {
     let said = say(scene_name, vec![call, Step::text("Made.")]);
     scene(
@@ -451,7 +455,7 @@ fn say(message: &str, steps: Vec<Step>) -> Act {
 }
 
 fn command(path: &Path) -> String {
-    // Nothing that Claude Code allows by itself, and plain to see.
+    // A command that Claude Code does not allow by itself, with a visible effect.
     format!("mkfifo {}", name(path))
 }
 

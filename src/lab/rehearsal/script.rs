@@ -1,19 +1,19 @@
-//! What the scripted model answers. Pure.
+//! The answers of the scripted model. Pure.
 //!
-//! A script is a list of steps. They come from a test (`Endpoint::on`) or from the message itself, when it
-//! begins with `JSON:` followed by the list. A step that hands the turn to Claude Code (a tool call, an
-//! error) ends one response; the steps after it are for the request that follows.
+//! A script is a list of steps. They come from a test (`Endpoint::on`) or from the message itself, if it begins with
+//! `JSON:` followed by the list. A step that gives the turn to Claude Code (a tool call, an error) ends one response;
+//! the steps after it are for the request that follows.
 
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// One thing the scripted model does.
+/// One step of the scripted model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Step {
     Text(TextStep),
-    /// A tool call on its own: `{"tool": "Bash", "input": {…}}`.
+    /// A single tool call: `{"tool": "Bash", "input": {…}}`.
     Tool(ToolCall),
     /// Several calls in one response: `{"tools": [{"tool": …}, …]}`.
     Tools {
@@ -25,20 +25,20 @@ pub enum Step {
     Thinking {
         thinking: String,
     },
-    /// Nothing but pings until [`Endpoint::open`](super::Endpoint::open) is called with this name.
+    /// Only pings, until [`Endpoint::open`](super::Endpoint::open) is called with this name.
     Gate {
         gate: String,
     },
-    /// Nothing but pings for so many seconds.
+    /// Only pings, for this many seconds.
     Hang {
         #[serde(alias = "think")]
         hang: f64,
     },
-    /// The response is said to have so many tokens, by which Claude Code counts what it costs.
+    /// The number of tokens that the response reports, from which Claude Code computes its cost.
     Tokens {
         tokens: u32,
     },
-    /// So many numbered lines, a few each second: a person can watch it come.
+    /// This many numbered lines, a few each second, so that a person can watch them come.
     Slow {
         slow: u32,
     },
@@ -48,7 +48,7 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct TextStep {
     pub text: String,
-    /// In how many deltas it is streamed.
+    /// The number of deltas in which it is streamed.
     #[serde(default = "one")]
     pub chunks: usize,
     /// Holds back the last delta until this gate is open.
@@ -117,21 +117,21 @@ impl Step {
         })
     }
 
-    /// Whether the model has nothing more to say until Claude Code comes back.
+    /// Tells whether the step ends the response, until Claude Code's next request.
     pub fn ends_response(&self) -> bool {
         matches!(self, Step::Tool(_) | Step::Tools { .. } | Step::Error(_))
     }
 }
 
-/// Marks a message that carries its own script.
+/// The beginning of a message that contains its own script.
 const IN_BAND: &str = "JSON:";
 
-/// Longer prompts are quoted by their beginning only: an answer of a megabyte would test the terminal, not
-/// the message.
+/// The maximum characters of a prompt that is quoted in full; of a longer one only the beginning is quoted, since an
+/// answer of a megabyte would test the terminal, not the message.
 const QUOTED_WHOLE: usize = 2000;
 const QUOTED_HEAD: usize = 100;
 
-/// The answers that were set for given messages.
+/// The steps that were set for given messages.
 #[derive(Debug, Default)]
 pub struct ModelScript {
     by_prompt: HashMap<String, Vec<Step>>,
@@ -142,8 +142,8 @@ impl ModelScript {
         self.by_prompt.insert(prompt.trim().to_owned(), steps);
     }
 
-    /// The steps of the response number `round` (from 0) to `prompt`; `Err` says what is wrong with the
-    /// script that the prompt carries.
+    /// The steps of the response number `round` (from 0) to `prompt`; `Err` has the error in the script that the prompt
+    /// contains.
     pub fn response(&self, prompt: &str, round: usize) -> Result<Vec<Step>, String> {
         let prompt = prompt.trim();
         if let Some(steps) = self.by_prompt.get(prompt) {
@@ -158,7 +158,7 @@ impl ModelScript {
     }
 }
 
-/// The answer to a message that no script names.
+/// The answer to a message without a script.
 fn quote(prompt: &str) -> String {
     let length = prompt.chars().count();
     if length <= QUOTED_WHOLE {
@@ -168,7 +168,7 @@ fn quote(prompt: &str) -> String {
     format!("You said {length} characters, beginning with: {head}")
 }
 
-/// The steps of one response; a turn that outlives its script ends with a word.
+/// The steps of one response; after the end of its script a turn ends with one word.
 fn response_of(steps: &[Step], round: usize) -> Vec<Step> {
     steps
         .split_inclusive(Step::ends_response)

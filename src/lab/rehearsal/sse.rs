@@ -1,30 +1,30 @@
-//! A response of the Messages API, beat by beat. Pure.
+//! A response of the Messages API as a sequence of events. Pure.
 
 use super::script::{Step, TextStep, ToolCall};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Pace of a slow answer: quick enough for a test, slow enough to be seen as streaming.
+/// The pause between the lines of a slow answer: short enough for a test, long enough to be seen as streaming.
 const SLOW_LINE: Duration = Duration::from_millis(100);
 
-/// One thing that happens on the stream.
+/// One item of the stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Beat {
     Event(Value),
     /// Pings until the gate is open.
     Gate(String),
-    /// Pings for so long.
+    /// Pings for this long.
     Pause(Duration),
 }
 
-/// A whole response: what is streamed, and the same as one message.
+/// A whole response: the stream, and the same as one message.
 #[derive(Debug, PartialEq)]
 pub struct Response {
     pub beats: Vec<Beat>,
     pub message: Value,
 }
 
-/// Builds the response of `steps`; `id` makes its message and tool ids its own.
+/// Builds the response of `steps`; `id` makes the ids of its message and its tool calls unique.
 pub fn response(steps: &[Step], model: &str, id: u64) -> Response {
     let mut builder = Builder::new(model, id);
     for step in steps {
@@ -41,7 +41,7 @@ struct Builder {
     tokens: u32,
 }
 
-/// Of a response that says nothing else of it.
+/// The tokens of a response without a `Tokens` step.
 const USUAL_TOKENS: u32 = 20;
 
 impl Builder {
@@ -72,7 +72,7 @@ impl Builder {
             Step::Hang { hang } => self.beats.push(Beat::Pause(seconds(*hang))),
             Step::Slow { slow } => self.slow(*slow),
             Step::Tokens { tokens } => self.tokens = *tokens,
-            // An error is a status line of its own; the endpoint answers it before anything is streamed.
+            // An error is a status line; the endpoint sends it before anything is streamed.
             Step::Error(_) => {}
         }
     }
@@ -151,7 +151,7 @@ impl Builder {
     }
 }
 
-/// A script may hold any number; what is no length of time is none.
+/// The duration for a number in a script; zero if the number is not a duration.
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }

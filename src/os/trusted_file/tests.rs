@@ -28,8 +28,8 @@ fn home() -> (tempfile::TempDir, PathBuf) {
     (dir, file)
 }
 
-/// Each row: what is changed, below the home, and its mode; whether the file is then trusted; and the command of the fix, for
-/// missiond's own files.
+/// Each row: what is changed, below the home, and its mode; whether the file is then trusted; and the command of the
+/// fix, for missiond's own files.
 #[test]
 fn others_must_not_be_able_to_write_the_file_or_what_leads_to_it() {
     let rows = [
@@ -77,8 +77,8 @@ fn others_must_not_be_able_to_write_the_file_or_what_leads_to_it() {
     }
 }
 
-/// A user other than root that does not own the files of this process: as root the file is given away, otherwise the checking
-/// user is another.
+/// A user other than root that does not own the files of this process: as root the file is given away, otherwise the
+/// checking user is another.
 fn foreign(path: &Path) -> Trusted {
     let stranger = 54_321;
     match rustix::process::geteuid().is_root() {

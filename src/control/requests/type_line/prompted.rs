@@ -1,4 +1,5 @@
-//! Waiting for the prompt of a program that does not say when it is done: another shell, a debugger, an interpreter.
+//! Waiting for the prompt of a program that does not report when a command is done: another shell, a debugger, an
+//! interpreter.
 
 use super::{TypeParams, type_line};
 use crate::control::requests::search::regex;
@@ -8,15 +9,15 @@ use crate::slot::{SlotCommand, SlotHandle, TypedCommand};
 use regex::Regex;
 use std::time::Duration;
 
-/// A prompt that has stood for this long is one: what a program draws while it echoes a line is gone before.
+/// How long a line must stand to count as a prompt: what a program draws while it echoes a line is gone sooner.
 const STANDS: Duration = Duration::from_millis(150);
 
-/// The line at the cursor when the program waits for input.
+/// A pattern of the line at the cursor when the program waits for input.
 #[derive(Debug)]
 pub(super) struct PromptPattern(Regex);
 
 impl PromptPattern {
-    /// As a line that stood there before, whatever its numbers are: `In [1]: ` becomes `In [2]: `.
+    /// A pattern that matches this line with any numbers in place of its own: `In [1]: ` also matches `In [2]: `.
     fn like(line: &str) -> Option<PromptPattern> {
         let mut pattern = String::new();
         let mut digits = false;
@@ -38,7 +39,7 @@ impl PromptPattern {
         self.0.is_match(line) || self.0.is_match(line.trim_end())
     }
 
-    /// What a command wrote, without the echo of what was typed and without the prompt behind it.
+    /// The output of a command, without the echo of the typed line and without the prompt after it.
     pub fn without(&self, output: &str, typed: &str) -> String {
         let mut lines: Vec<&str> = output.lines().collect();
         if lines.last().is_some_and(|last| self.fits(last)) {
@@ -58,8 +59,8 @@ impl PromptPattern {
     }
 }
 
-/// The prompt that is waited for, where it is one that is read from the screen: it was named, or the program is no
-/// shell that says itself when it is done and shows a prompt now.
+/// The prompt to wait for, if it must be read from the screen: the request names it, or the program is not a shell with
+/// prompt marks and shows a prompt now.
 pub(super) async fn awaited_prompt(
     slot: &SlotHandle,
     params: &TypeParams,
@@ -75,7 +76,7 @@ pub(super) async fn awaited_prompt(
     Ok(PromptPattern::like(&line_at_cursor(slot).await?))
 }
 
-/// Types a line and returns when the prompt has come back and stands.
+/// Types a line and returns when the prompt is back and has stood for a moment.
 pub(super) async fn type_until(
     slot: &SlotHandle,
     person: Person,
@@ -107,7 +108,7 @@ pub(super) async fn type_until(
     })
 }
 
-/// The row of the screen in which the cursor stands.
+/// The row of the screen that has the cursor.
 async fn line_at_cursor(slot: &SlotHandle) -> Result<String, RpcError> {
     let params = ScreenParams {
         slot: slot.status().slot,

@@ -1,4 +1,4 @@
-//! The stand-in at work: it takes messages, does what its script says, and shows it.
+//! The main loop of the stand-in: it takes messages, does what its script says, and shows it.
 
 use super::asked::{StandInAnswer, StandInAsk, TRUSTED, YES};
 use super::page::{Bottom, PageEntry, draw};
@@ -13,19 +13,19 @@ use std::io;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// How often the spinner turns.
+/// The interval between two turns of the spinner.
 const TICK: Duration = Duration::from_millis(120);
-/// How fast an answer comes: a word each.
+/// The pause between two words of an answer.
 const WORD: Duration = Duration::from_millis(45);
-/// How long a thought takes that has no time of its own.
+/// The duration of a thinking step without a duration of its own.
 const THOUGHT: Duration = Duration::from_millis(1200);
-/// Time between two lines of a slow answer.
+/// The pause between two lines of a slow answer.
 const SLOW_LINE: Duration = Duration::from_millis(300);
 
 const SPINNER: [char; 4] = ['✢', '✶', '✻', '✽'];
 const TURNING: [char; 4] = ['◐', '◓', '◑', '◒'];
 
-/// Entries that are kept for the screen; the transcript has all of them.
+/// The maximum of entries kept for the screen; the transcript has all of them.
 const MAX_ENTRIES: usize = 200;
 
 /// Why a turn ends early.
@@ -49,7 +49,7 @@ pub struct Agent {
     entries: Vec<PageEntry>,
     draft: String,
     asked: Option<StandInAsk>,
-    /// Since when it works, with the count of the spinner's turns.
+    /// The start of the present work, with the count of the spinner's turns.
     work: Option<(Instant, usize)>,
 }
 
@@ -77,7 +77,7 @@ impl Agent {
         agent
     }
 
-    /// Takes one message after the other until the terminal is gone.
+    /// Takes one message after another until the terminal is gone.
     pub fn converse(&mut self) -> io::Result<()> {
         if self.session.asks_about_trust() && !self.is_trusted()? {
             return Ok(());
@@ -103,7 +103,7 @@ impl Agent {
         }
     }
 
-    /// Asks about the folder before anything else is done in it, and remembers a yes.
+    /// Asks about the folder before anything else, and remembers a yes.
     fn is_trusted(&mut self) -> io::Result<bool> {
         let folder = self.session.cwd().display().to_string();
         self.asked = Some(StandInAsk::trust(folder));
@@ -137,7 +137,7 @@ impl Agent {
         }
     }
 
-    /// What a key does to the input box.
+    /// Applies a key to the input box.
     fn write(&mut self, key: TypedKey) {
         match key {
             TypedKey::Text(text) => self.draft.push_str(&text),
@@ -194,9 +194,9 @@ impl Agent {
             Step::Hang { hang } => {
                 self.think(Duration::try_from_secs_f64(hang).unwrap_or(THOUGHT))?
             }
-            // Nobody is here to open one: it thinks until it is interrupted.
+            // Nothing here opens a gate, so it thinks until it is interrupted.
             Step::Gate { .. } => self.think(Duration::MAX)?,
-            // It costs nothing.
+            // The stand-in uses no tokens.
             Step::Tokens { .. } => {}
             Step::Error(error) => self.fail(&error)?,
         }
@@ -243,7 +243,7 @@ impl Agent {
         Ok(())
     }
 
-    /// A tool call from the gate to its result.
+    /// Makes a tool call, from the gate to its result.
     fn call(&mut self, call: &ToolCall) -> Result<(), AgentStop> {
         let id = format!("toolu_{}", Uuid::new_v4().simple());
         let ToolCall { tool, input } = call;
@@ -270,7 +270,7 @@ impl Agent {
         self.think(THOUGHT)
     }
 
-    /// Asks for leave; a no ends the turn.
+    /// Asks for permission; a no ends the turn.
     fn leave(
         &mut self,
         call: &ToolCall,
@@ -376,7 +376,7 @@ impl Agent {
         self.entries.drain(..surplus);
     }
 
-    /// Works on for a while; keys go to the input box, and Esc interrupts.
+    /// Works for a while; keys go to the input box, and Esc interrupts.
     fn tick(&mut self, time: Duration) -> Result<(), AgentStop> {
         if let Some((_, turns)) = &mut self.work {
             *turns = turns.wrapping_add(1);

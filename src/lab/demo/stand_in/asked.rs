@@ -1,23 +1,23 @@
-//! A dialog of the stand-in: what it shows, and what keys do to it. Pure.
+//! A dialog of the stand-in: its rows, and the effect of keys. Pure.
 
 use super::page::rule;
 use super::typed::TypedKey;
 use crate::lab::demo::text::wrapped;
 use serde_json::Value;
 
-/// A dialog that is up.
+/// An open dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandInAsk {
     about: About,
     choices: Vec<Choice>,
     selected: usize,
-    /// What has been written into the last choice of a question.
+    /// The text in the last choice of a question.
     written: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum About {
-    /// A title, what is to be done, and why it is asked.
+    /// A tool call: a title, the action, and why it is asked about.
     Call {
         title: &'static str,
         what: String,
@@ -27,7 +27,7 @@ enum About {
         header: String,
         text: String,
     },
-    /// The folder that it would work in.
+    /// The folder that the stand-in would work in.
     Trust {
         folder: String,
     },
@@ -48,7 +48,7 @@ impl Choice {
     }
 }
 
-/// How a dialog was answered.
+/// The answer to a dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StandInAnswer {
     Chosen(String),
@@ -60,7 +60,7 @@ pub const TRUSTED: &str = "Yes, I trust this folder";
 const FREE: &str = "Type something.";
 
 impl StandInAsk {
-    /// May this tool call be made?
+    /// A dialog that asks for permission for a tool call.
     pub fn permission(title: &'static str, what: String, why: Option<String>) -> StandInAsk {
         StandInAsk {
             about: About::Call { title, what, why },
@@ -70,7 +70,7 @@ impl StandInAsk {
         }
     }
 
-    /// Is what is in this folder trusted? The mark stands on the no.
+    /// A dialog that asks whether a folder is trusted. The no is selected.
     pub fn trust(folder: String) -> StandInAsk {
         StandInAsk {
             about: About::Trust { folder },
@@ -80,7 +80,7 @@ impl StandInAsk {
         }
     }
 
-    /// The first question of an AskUserQuestion call; `None` where there is none to ask.
+    /// The first question of an AskUserQuestion call; `None` if it has no question.
     pub fn question(input: &Value) -> Option<StandInAsk> {
         let question = input["questions"].get(0)?;
         let choice = |option: &Value| {
@@ -103,7 +103,7 @@ impl StandInAsk {
         })
     }
 
-    /// What a key does: moves the mark, writes, or ends the dialog.
+    /// Applies a key: it moves the selection, writes text, or ends the dialog.
     pub fn press(&mut self, key: &TypedKey) -> Option<StandInAnswer> {
         match key {
             TypedKey::Esc | TypedKey::Clear => return Some(StandInAnswer::Cancelled),
@@ -150,7 +150,7 @@ impl StandInAsk {
         }
     }
 
-    /// The rows, and where the cursor stands: on the mark.
+    /// The rows, and the position of the cursor, which is on the mark.
     pub fn rows(&self, cols: usize) -> (Vec<String>, (usize, usize)) {
         let mut rows = vec![rule(cols)];
         let indent = match &self.about {
@@ -194,7 +194,7 @@ impl StandInAsk {
         (rows, (mark_row, indent))
     }
 
-    /// Adds the choices; tells the row of the mark.
+    /// Adds the choices; returns the row of the mark.
     fn list(&self, rows: &mut Vec<String>, indent: usize) -> usize {
         let mut mark_row = rows.len();
         for (index, choice) in self.choices.iter().enumerate() {
@@ -234,7 +234,7 @@ impl StandInAsk {
         }
     }
 
-    /// What Claude Code notes in its record while this is up.
+    /// The text for Claude Code's session record while this is open.
     pub fn waiting_for(&self) -> String {
         match &self.about {
             About::Call { title, .. } => format!("approve {title}"),

@@ -1,6 +1,6 @@
-//! A small terminal program that draws the same kind of screens as Claude Code, with a script where the model would
-//! be. missiond reads and answers it by its ordinary way: it calls the hooks, and leaves the transcript and the
-//! record of the session where Claude Code leaves them. Its commands are run for real.
+//! A small terminal program that draws the same kind of screens as Claude Code, with a script instead of the model.
+//! missiond reads and answers it like Claude Code: the stand-in calls the hooks, and writes the transcript and the
+//! session record to the paths that Claude Code uses. It really runs its commands.
 //!
 //! `typed`, `asked` and `page` are pure; `tty`, `session` and `tools` touch the terminal, the files and the processes.
 
@@ -21,13 +21,13 @@ use std::process::ExitCode;
 use tty::Tty;
 use uuid::Uuid;
 
-/// The verb by which it is called.
+/// The subcommand that starts it.
 pub const VERB: &str = "stand-in";
 
 /// The version of Claude Code whose screens it draws.
 const VERSION: &str = "2.1.325 (a stand-in for Claude Code)";
 
-/// The whole program; `arguments` are those behind the verb.
+/// Runs the stand-in; `arguments` are those after the subcommand.
 pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     let arguments: Vec<String> = arguments.collect();
     if arguments.iter().any(|word| word == "--version") {
@@ -36,7 +36,7 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     }
     match start(&arguments).and_then(run) {
         Ok(()) => ExitCode::SUCCESS,
-        // Nobody is at the other end any more: that is how it ends.
+        // The terminal is gone: that is the normal end.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("missiond stand-in: {error}");
@@ -45,7 +45,7 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-/// What of Claude Code's flags matters here; the others are passed over.
+/// Parses the flags of Claude Code that matter here; others are ignored.
 fn start(arguments: &[String]) -> io::Result<StandInStart> {
     let value = |flag: &str| {
         let at = arguments.iter().position(|word| word == flag)?;

@@ -1,4 +1,4 @@
-//! What the stand-in shows, as rows of text. Pure.
+//! The screen of the stand-in, as rows of text. Pure.
 
 use super::asked::StandInAsk;
 use crate::lab::demo::text::{clipped, wrapped};
@@ -7,16 +7,16 @@ use unicode_width::UnicodeWidthStr;
 /// One entry of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PageEntry {
-    /// What the person said.
+    /// A message of the person.
     Prompt(String),
-    /// What the model says.
+    /// Text of the model.
     Text(String),
     Call {
         title: String,
-        /// What came of it; nothing while it runs.
+        /// The result; `None` while the call runs.
         result: Option<String>,
     },
-    /// What the program itself says.
+    /// A note of the program itself.
     Note(String),
 }
 
@@ -38,12 +38,12 @@ pub struct DrawnPage {
     pub cursor: (usize, usize),
 }
 
-/// Rows of a result that are shown; the transcript has all of it.
+/// The maximum rows of a result on the screen; the transcript has all of it.
 const RESULT_ROWS: usize = 4;
-/// Rows of a draft that are shown; a longer one is folded.
+/// The maximum rows of a draft on the screen; a longer one is folded.
 const DRAFT_ROWS: usize = 8;
 
-/// The whole screen: the end of the conversation, and the part below it at the foot.
+/// Draws the whole screen: the end of the conversation, and the input box or dialog at the bottom.
 pub fn draw(cols: usize, rows: usize, entries: &[PageEntry], bottom: Bottom) -> DrawnPage {
     let (below, (row, col)) = match bottom {
         Bottom::Input { draft, work } => input(cols, draft, work),
@@ -61,7 +61,7 @@ pub fn draw(cols: usize, rows: usize, entries: &[PageEntry], bottom: Bottom) -> 
     }
 }
 
-/// A line from edge to edge.
+/// A line across the screen.
 pub fn rule(cols: usize) -> String {
     "─".repeat(cols)
 }
@@ -94,7 +94,7 @@ fn input(cols: usize, draft: &str, work: Option<&str>) -> (Vec<String>, (usize, 
     (rows, (last.max(first), col))
 }
 
-/// The draft in rows, or what stands for a long one.
+/// The rows of the draft, or a placeholder for a long one.
 fn folded(draft: &str, cols: usize) -> Vec<String> {
     let rows = wrapped(draft, cols.saturating_sub(5));
     if rows.len() <= DRAFT_ROWS {

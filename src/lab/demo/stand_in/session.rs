@@ -1,5 +1,5 @@
-//! What the stand-in leaves beside its screen, where Claude Code leaves it: the transcript, the record of the
-//! session, and the calls of the hooks.
+//! The files and hook calls of the stand-in, in the same places as Claude Code's: the transcript, the session record,
+//! and the calls of the hooks.
 
 use crate::core::policy::{Ask, Decision, LexicalPaths, Policy, decide};
 use crate::lab::rehearsal::ToolCall;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use uuid::Uuid;
 
-/// How it was started.
+/// The flags that it was started with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandInStart {
     pub id: Uuid,
@@ -34,25 +34,25 @@ pub struct StandInSession {
     rules: Option<Policy>,
 }
 
-/// What a hook said.
+/// The output of a hook.
 #[derive(Debug)]
 pub struct Said {
-    /// Exit 2: what it was called for must not happen.
+    /// True after exit 2: the action of the event must not happen.
     pub blocked: bool,
     pub output: Value,
     pub error: String,
 }
 
 impl StandInSession {
-    /// Whether it asks about its folder: it does where Claude Code has a file of its own that does not trust it. A
-    /// demo's home has none.
+    /// Tells whether it asks about its folder: it does if Claude Code's own file exists and does not trust the folder.
+    /// The home of a demo has no such file.
     pub fn asks_about_trust(&self) -> bool {
         let env = launch::process_environment();
         launch::trust_file(&env).is_some_and(|file| file.exists())
             && launch::would_ask(&env, &self.cwd)
     }
 
-    /// Writes down that the folder is trusted, as Claude Code does.
+    /// Records that the folder is trusted, as Claude Code does.
     pub fn note_trust(&self) -> io::Result<()> {
         let env = launch::process_environment();
         let file = launch::trust_file(&env).ok_or_else(|| io::Error::other("no HOME is set"))?;
@@ -105,7 +105,7 @@ impl StandInSession {
         &self.cwd
     }
 
-    /// Whether its own rules allow a call, where the gate says nothing.
+    /// Tells whether its own rules allow a call, if the gate decides nothing.
     pub fn allows(&self, call: &ToolCall) -> bool {
         let ask = Ask {
             tool: call.tool.clone(),
@@ -127,7 +127,7 @@ impl StandInSession {
         fs::read_to_string(&self.transcript).unwrap_or_default()
     }
 
-    /// Notes what it does now: `idle`, `busy`, or `waiting` for something.
+    /// Writes the session record: `idle`, `busy`, or `waiting` for something.
     pub fn note(&self, status: &str, waiting_for: Option<&str>) -> io::Result<()> {
         let record = json!({
             "pid": std::process::id(), "procStart": process_start(std::process::id()),
@@ -145,7 +145,7 @@ impl StandInSession {
         )
     }
 
-    /// Adds what Claude Code says itself when the API fails.
+    /// Adds the message that Claude Code itself writes when the API fails.
     pub fn write_error(&self, text: &str) -> io::Result<()> {
         let content = json!([{"type": "text", "text": text}]);
         self.add(
@@ -163,8 +163,8 @@ impl StandInSession {
         file.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Calls the hooks of an event, one after the other, with `more` beside what all of them are told. What the
-    /// last one said that said anything is what counts: missiond brings one for each.
+    /// Calls the hooks of an event, one after another, with `more` in addition to the common fields. The last output
+    /// counts: missiond configures one hook for each event.
     pub fn hook(&self, event: &str, more: Value) -> Option<Said> {
         let mut payload = json!({
             "session_id": self.start.id, "transcript_path": self.transcript, "cwd": self.cwd,
@@ -185,7 +185,7 @@ impl StandInSession {
 
 impl Drop for StandInSession {
     fn drop(&mut self) {
-        // One that stays is known as another process's by its number.
+        // If this fails, a reader recognises the process id as another process's.
         let _ = fs::remove_file(&self.record);
     }
 }
@@ -198,7 +198,7 @@ fn run_hook(command: &str, payload: &Value) -> io::Result<Said> {
         .stderr(Stdio::piped())
         .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A hook that reads nothing has its say all the same.
+        // A hook that reads nothing may still answer.
         let _ = stdin.write_all(payload.to_string().as_bytes());
     }
     let ended = child.wait_with_output()?;

@@ -1,4 +1,4 @@
-//! The tools that the stand-in has, and what it asks before it uses one.
+//! The tools of the stand-in, and the dialogs before it uses one.
 
 use super::asked::StandInAsk;
 use super::session::Said;
@@ -10,10 +10,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 
-/// More than any of its commands prints; the rest is not read.
+/// The maximum bytes of output that are read: more than any of its commands prints.
 const MAX_OUTPUT: u64 = 64 * 1024;
 
-/// A tool call as it stands in the conversation.
+/// The title of a tool call in the conversation.
 pub fn title(call: &ToolCall) -> String {
     match call.tool.as_str() {
         "AskUserQuestion" => "Asking a question…".to_owned(),
@@ -29,7 +29,7 @@ fn target(call: &ToolCall) -> &str {
     call.input[key].as_str().unwrap_or_default()
 }
 
-/// What the gate makes of a call.
+/// The gate's decision on a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gate {
     Allow,
@@ -37,8 +37,8 @@ pub enum Gate {
     Ask(Option<String>),
 }
 
-/// The gate's answer; where it gives none, the stand-in asks before it runs a command, and not before it reads a
-/// file, as Claude Code does.
+/// The gate's answer. Without one, the stand-in asks before it runs a command, but not before it reads a file, like
+/// Claude Code.
 pub fn gate(call: &ToolCall, said: Option<Said>) -> Gate {
     let Some(said) = said else {
         return unsaid(call);
@@ -65,7 +65,7 @@ fn unsaid(call: &ToolCall) -> Gate {
     }
 }
 
-/// The dialog that asks for a call.
+/// The dialog that asks for permission for a call.
 pub fn permission(call: &ToolCall, why: Option<String>) -> StandInAsk {
     match call.tool.as_str() {
         "Bash" => StandInAsk::permission("Bash command", target(call).to_owned(), why),
@@ -73,7 +73,7 @@ pub fn permission(call: &ToolCall, why: Option<String>) -> StandInAsk {
     }
 }
 
-/// Reads a file, as far as the stand-in shows one.
+/// Reads a file, up to the bytes that the stand-in shows.
 pub fn read(call: &ToolCall, cwd: &Path) -> Result<String, String> {
     let file = cwd.join(target(call));
     let mut text = String::new();
@@ -83,7 +83,7 @@ pub fn read(call: &ToolCall, cwd: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// A command that runs.
+/// A running command.
 pub struct RunningTool {
     child: Child,
     output: Option<JoinHandle<String>>,
@@ -100,7 +100,7 @@ impl RunningTool {
         let output = child.stdout.take().map(|mut stdout| {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
-                // What came before a fault is shown.
+                // Output before an error is shown.
                 let _ = stdout.by_ref().take(MAX_OUTPUT).read_to_end(&mut bytes);
                 String::from_utf8_lossy(&bytes).into_owned()
             })
@@ -108,7 +108,7 @@ impl RunningTool {
         Ok(RunningTool { child, output })
     }
 
-    /// What it printed, once it has ended: `Err` where it failed.
+    /// The output, once the command has ended: `Err` if it failed.
     pub fn ended(&mut self) -> io::Result<Option<Result<String, String>>> {
         let Some(status) = self.child.try_wait()? else {
             return Ok(None);
@@ -131,7 +131,7 @@ impl Drop for RunningTool {
     }
 }
 
-/// What the model is told of an answered question.
+/// The result that the model gets for an answered question.
 pub fn answered(input: &Value, answer: &str) -> String {
     let question = input["questions"][0]["question"]
         .as_str()

@@ -8,14 +8,14 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// The alternate screen, bracketed paste, reports of focus, no cursor: what Claude Code asks for.
+/// The alternate screen, bracketed paste, focus reports, no cursor: the modes that Claude Code sets.
 pub const BEGIN: &str = "\x1b[?1049h\x1b[?2004h\x1b[?1004h\x1b[?25l";
 const END: &str = "\x1b]0;\x07\x1b[?1004l\x1b[?2004l\x1b[?1049l\x1b[?25h";
 
-/// How long the rest of an escape sequence may take.
+/// The maximum time between the bytes of an escape sequence.
 const ESCAPE_GAP: Duration = Duration::from_millis(20);
 
-/// One frame, marked as such, so that no half of it is ever read.
+/// One frame between synchronized-output marks, so that a reader never reads half of it.
 pub fn frame(drawn: &DrawnPage, title: &str) -> String {
     let mut text = format!("\x1b[?2026h\x1b]0;{title}\x07\x1b[H");
     for (index, row) in drawn.rows.iter().enumerate() {
@@ -27,7 +27,7 @@ pub fn frame(drawn: &DrawnPage, title: &str) -> String {
     text
 }
 
-/// The terminal on standard input and output; as it was when dropped.
+/// The terminal on standard input and output. Dropping it restores the terminal.
 pub struct Tty {
     before: Termios,
     typed: StandInTyped,
@@ -55,7 +55,7 @@ impl Tty {
         size.map_or((80, 24), |size| (size.ws_col.into(), size.ws_row.into()))
     }
 
-    /// Shows a page, where it is another than the last.
+    /// Shows a page, if it differs from the last one.
     pub fn show(&mut self, drawn: &DrawnPage, title: &str) -> io::Result<()> {
         let frame = frame(drawn, title);
         if frame != self.last {
@@ -65,7 +65,7 @@ impl Tty {
         Ok(())
     }
 
-    /// The keys that come within this time; an error where no more can come.
+    /// The keys that come within this time; an error if no more can come.
     pub fn keys(&mut self, limit: Duration) -> io::Result<Vec<TypedKey>> {
         if !is_readable(limit)? {
             return Ok(Vec::new());
@@ -102,7 +102,7 @@ fn write(text: &str) -> io::Result<()> {
 
 impl Drop for Tty {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing back.
+        // If the terminal is gone, it can't be restored.
         let _ = write(END);
         let _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }

@@ -1,6 +1,6 @@
-//! Bytes from the terminal as keys, however they are split. Pure.
+//! Parses bytes from the terminal into keys, in any split. Pure.
 
-/// What was typed.
+/// A key that was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypedKey {
     /// A character, or a whole bracketed paste.
@@ -17,17 +17,17 @@ pub enum TypedKey {
 const PASTE_BEGIN: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// Longest paste that is waited for; what is longer comes in pieces.
+/// The maximum bytes of a paste that is collected; a longer one comes in pieces.
 const MAX_PENDING: usize = 8 * 1024 * 1024;
 
-/// Keeps what is not whole yet.
+/// A parser that keeps incomplete sequences.
 #[derive(Debug, Default)]
 pub struct StandInTyped {
     pending: Vec<u8>,
 }
 
 impl StandInTyped {
-    /// The keys that are whole by now.
+    /// The keys that are complete now.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<TypedKey> {
         self.pending.extend_from_slice(bytes);
         let mut keys = Vec::new();
@@ -42,7 +42,7 @@ impl StandInTyped {
         keys
     }
 
-    /// Nothing came for a while: an Esc on its own begins no sequence.
+    /// Handles a pause in the input: a single Esc does not begin a sequence.
     pub fn silence(&mut self) -> Option<TypedKey> {
         (self.pending == b"\x1b").then(|| {
             self.pending.clear();
@@ -51,7 +51,7 @@ impl StandInTyped {
     }
 }
 
-/// The bytes of the first key and what it is; `None` where it is not whole. What is no key is used up.
+/// The length of the first key and the key; `None` if it is incomplete. Bytes that are not a key are consumed.
 fn first_key(bytes: &[u8]) -> Option<(usize, Option<TypedKey>)> {
     match *bytes.first()? {
         0x1b => escaped(bytes),
