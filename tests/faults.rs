@@ -11,6 +11,7 @@ mod faults {
     mod hanging;
     mod impostor;
     mod last_word;
+    mod leaving;
     mod logs;
     mod once;
     mod orphans;

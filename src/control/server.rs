@@ -561,6 +561,10 @@ async fn answer(request: Request, connection: Connection, answers: Outbox, holdi
         let answer = AssertUnwindSafe(run).catch_unwind().await;
         answer.unwrap_or_else(|_| Err(panicked(&request.method)))
     };
+    if outcome.is_err() && server.dispatcher.daemon().once().end.leaves() {
+        // The client asks the next daemon again when this connection ends, as after a kill.
+        return;
+    }
     let line = Line::answer(request.id.clone(), outcome.map_err(ErrorObject::from));
     if answers.try_send(line.bytes().into(), MAX_UNREAD) == Err(Refused::NoRoom) {
         let line = Line::answer(request.id, Err(holding.no_room().into()));

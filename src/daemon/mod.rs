@@ -277,6 +277,7 @@ pub async fn run<S: Serving>(
     daemon.announce(host.is_own());
     host.is_ready(handle);
     let keep = daemon.serve_orders(queue, &mut signals, &mut ground).await;
+    daemon.context.once.end.begin(keep);
     if host.is_own() {
         service::stopping();
     }

@@ -1,6 +1,7 @@
 //! The way to a slot from outside: commands over a bounded queue, each with one reply.
 
 use super::attach::{Seat, Viewer, Viewing};
+use super::daemon_end::DaemonEnd;
 use super::requests::TerminalRequest;
 use super::rules::SlotRules;
 use super::writing::Writing;
@@ -95,6 +96,7 @@ pub struct SlotHandle {
     pulse: watch::Receiver<u64>,
     /// Whether it has looked for a program that an earlier daemon left.
     looked: watch::Receiver<bool>,
+    end: DaemonEnd,
     tokens: Arc<AtomicU64>,
 }
 
@@ -104,12 +106,14 @@ impl SlotHandle {
         status: watch::Receiver<SlotStatus>,
         pulse: watch::Receiver<u64>,
         looked: watch::Receiver<bool>,
+        end: DaemonEnd,
     ) -> SlotHandle {
         SlotHandle {
             commands,
             status,
             pulse,
             looked,
+            end,
             tokens: Arc::new(AtomicU64::new(1)),
         }
     }
@@ -225,6 +229,10 @@ impl SlotHandle {
                     .unwrap_or_else(|| "the daemon ends".to_owned());
                 format!("the session {} has been closed: {why}", status.slot)
             }
+            None if self.end.leaves() => {
+                format!("the daemon ends, and {} runs on without it", status.slot)
+            }
+            None if self.end.has_begun() => "the daemon has ended".to_owned(),
             None => "the slot has been removed".to_owned(),
         };
         RpcError::new(Fault::Failed, text)

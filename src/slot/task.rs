@@ -76,7 +76,13 @@ impl<K: ProgramKind> Slot<K> {
         looked: watch::Receiver<bool>,
     ) -> SlotHandle {
         let (status, pulse) = self.shown.watched();
-        SlotHandle::new(commands, status, pulse, looked)
+        SlotHandle::new(
+            commands,
+            status,
+            pulse,
+            looked,
+            self.context.once.end.clone(),
+        )
     }
 
     /// The kind of the program that an earlier daemon has left, if it may still run; else the kind that is set.

@@ -72,7 +72,7 @@ async fn wait_for(slot: &SlotHandle, params: WaitParams) -> Result<Option<String
     tokio::select! {
         outcome = state_reached(slot, &params) => outcome.map(|()| None),
         outcome = prompt(slot, params.prompt) => outcome.map(|()| None),
-        () = silence(slot, params.quiet_ms) => Ok(None),
+        outcome = silence(slot, params.quiet_ms) => outcome.map(|()| None),
         matched = output(slot, pattern) => match matched {
             // The output has ended. If the end is awaited too, that condition holds now.
             Err(_) if params.exit && slot.is_session() => state_reached(slot, &params).await.map(|()| None),
@@ -120,13 +120,18 @@ async fn prompt(slot: &SlotHandle, wanted: bool) -> Result<(), RpcError> {
     }
 }
 
-async fn silence(slot: &SlotHandle, quiet_ms: Option<u64>) {
+async fn silence(slot: &SlotHandle, quiet_ms: Option<u64>) -> Result<(), RpcError> {
     let Some(ms) = quiet_ms else {
         return std::future::pending().await;
     };
     let mut pulse = slot.watch_output();
     pulse.mark_unchanged();
-    while let Ok(Ok(())) = tokio::time::timeout(Duration::from_millis(ms), pulse.changed()).await {}
+    let quiet = Duration::from_millis(ms);
+    while let Ok(changed) = tokio::time::timeout(quiet, pulse.changed()).await {
+        // The end of a slot is no silence.
+        changed.map_err(|_| slot.gone())?;
+    }
+    Ok(())
 }
 
 async fn output(slot: &SlotHandle, pattern: Option<Regex>) -> Result<String, RpcError> {

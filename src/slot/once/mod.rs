@@ -10,6 +10,7 @@ use crate::core::model::{
     Always, ConfirmAnswer, ConfirmParams, Fault, Person, RpcError, SendAnswer,
 };
 use crate::os::{files, paths};
+use crate::slot::DaemonEnd;
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -173,6 +174,7 @@ pub struct Once<R: OnceRequest> {
     active: Arc<Mutex<BTreeMap<Key, Arc<Active<R>>>>>,
     /// Held while a request begins or ends. Whoever has it may wait for the disk, so no task asks for it.
     writing: Arc<Mutex<()>>,
+    end: DaemonEnd,
 }
 
 /// A request that is on its way.
@@ -214,17 +216,28 @@ pub enum Begun<R: OnceRequest> {
 pub struct OnceRequests {
     pub sends: Once<Sending>,
     pub confirms: Once<Confirming>,
+    /// The end of the daemon. If it leaves its slots, nothing fails because of that.
+    pub end: DaemonEnd,
 }
 
 impl OnceRequests {
     /// Those of this daemon and of the ones before, in its state directory. An error comes with its place.
     pub fn open(state: &Path) -> Result<OnceRequests, (PathBuf, io::Error)> {
-        fn open<R: OnceRequest>(directory: PathBuf) -> Result<Once<R>, (PathBuf, io::Error)> {
-            Once::open(directory.clone()).map_err(|error| (directory, error))
+        fn open<R: OnceRequest>(
+            directory: PathBuf,
+            end: &DaemonEnd,
+        ) -> Result<Once<R>, (PathBuf, io::Error)> {
+            let end = end.clone();
+            match Once::open(directory.clone()) {
+                Ok(once) => Ok(Once { end, ..once }),
+                Err(error) => Err((directory, error)),
+            }
         }
+        let end = DaemonEnd::default();
         Ok(OnceRequests {
-            sends: open(state.join("sends"))?,
-            confirms: open(state.join("confirms"))?,
+            sends: open(state.join("sends"), &end)?,
+            confirms: open(state.join("confirms"), &end)?,
+            end,
         })
     }
 }
@@ -237,6 +250,7 @@ impl<R: OnceRequest> Once<R> {
             opened: Utc::now(),
             active: Arc::default(),
             writing: Arc::default(),
+            end: DaemonEnd::default(),
         })
     }
 
@@ -348,7 +362,8 @@ impl<R: OnceRequest> Once<R> {
         }
     }
 
-    /// What has come of a request: written down, if it is the end of it, and told to all who wait.
+    /// What has come of a request: written down, if it is the end of it, and told to all who wait. A failure while the daemon
+    /// leaves its slots is not written down: the next daemon goes on with the request.
     pub fn settle(&self, slot: &str, id: &str, came: Came<R>) {
         self.write_end(slot, id, &came);
         self.tell_end(slot, id, came);
@@ -362,6 +377,9 @@ impl<R: OnceRequest> Once<R> {
     }
 
     fn write_end(&self, slot: &str, id: &str, came: &Came<R>) {
+        if self.end.leaves() && came.is_failure() {
+            return;
+        }
         let _writing = self.writing();
         let key = (slot.to_owned(), id.to_owned());
         let stage = self.active().get(&key).map(|entry| *entry.stage.borrow());
@@ -475,6 +493,10 @@ pub enum Came<R: OnceRequest> {
 }
 
 impl<R: OnceRequest> Came<R> {
+    fn is_failure(&self) -> bool {
+        matches!(self, Came::Nothing(_) | Came::End(OnceOutcome::Failed(_)))
+    }
+
     fn result(self) -> Result<R::Answer, RpcError> {
         match self {
             Came::Nothing(error) => Err(error),
