@@ -3,6 +3,7 @@
 
 mod alerts;
 mod error;
+mod event_log;
 mod health;
 mod holder;
 mod host;
@@ -53,7 +54,6 @@ use places::PlaceKeeper;
 use runtime_dir::RuntimeDir;
 use sessions::{GoneOnes, Sessions};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use tokio::net::UnixListener;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -385,12 +385,6 @@ fn task_store(context: &SlotContext) -> Result<(Store, Left), DaemonError> {
         .map_err(|error| DaemonError::place(directory.display().to_string(), error))
 }
 
-/// The event bus; its positions continue those of earlier daemons.
-fn event_bus(state: &Path) -> Result<Bus, DaemonError> {
-    let file = state.join("events.jsonl");
-    Bus::open(&file).map_err(|error| DaemonError::file(&file, &error))
-}
-
 fn context(
     config: &Config,
     env: &Env,
@@ -411,7 +405,7 @@ fn context(
         .daemon
         .worktrees_in(env)
         .map_err(|error| DaemonError::place("the worktrees' directory", error))?;
-    let bus = event_bus(&state)?;
+    let bus = event_log::open(config, &state)?;
     let once =
         OnceRequests::open(&state).map_err(|(place, error)| DaemonError::file(&place, &error))?;
     Ok(SlotContext {

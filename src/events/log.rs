@@ -1,7 +1,7 @@
 //! The event log: the events of all slots and of the daemon, one JSON line each, in two files of a bounded size.
 
 use crate::core::model::{Event, EventKind};
-use crate::os::files;
+use crate::os::files::{self, LinesFromEnd};
 use crate::os::log_file::{Cap, LogFile};
 use chrono::Utc;
 use serde::Deserialize;
@@ -107,6 +107,40 @@ fn last_in(path: &Path) -> io::Result<u64> {
         }
     }
     Ok(0)
+}
+
+/// The kept events after a position, in order.
+#[derive(Debug, Default)]
+pub struct EventsSince {
+    pub events: Vec<Value>,
+    /// No event after the position is missing.
+    pub is_whole: bool,
+}
+
+impl EventsSince {
+    /// Reads from the end of the log, since these are its last events.
+    pub(super) fn read(path: &Path, after: u64) -> io::Result<EventsSince> {
+        let mut since = EventsSince::default();
+        let mut first = None;
+        let newest_first = files::with_rotated(path)?.into_iter().rev();
+        for file in newest_first {
+            for line in LinesFromEnd::new(file, CAP.bytes)? {
+                match number(&line) {
+                    Some(seq) if seq <= after => {
+                        since.is_whole = true;
+                        since.events.reverse();
+                        return Ok(since);
+                    }
+                    Some(seq) => first = Some(seq),
+                    None => continue,
+                }
+                since.events.extend(serde_json::from_str::<Value>(&line));
+            }
+        }
+        since.is_whole = first == Some(after + 1);
+        since.events.reverse();
+        Ok(since)
+    }
 }
 
 /// The kept events after a position, in order. Missing events among them are reported as an [`EventKind::Gap`].

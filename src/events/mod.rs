@@ -13,7 +13,7 @@ mod log;
 mod recent;
 mod writing;
 
-pub use log::{EventReplay, gap};
+pub use log::{EventReplay, EventsSince, gap};
 pub use recent::{Missed, RecentEvents, SharedEvent};
 pub use writing::{EventFile, FileNews};
 
@@ -147,6 +147,14 @@ impl Bus {
     pub fn replay(&self, after: u64, until: u64) -> EventReplay {
         let path = self.writer.as_ref().map(EventWriter::path);
         EventReplay::new(path, after, until)
+    }
+
+    /// The kept events after `after` that are in the log by now. It reads files, like [`Bus::replay`].
+    pub fn since(&self, after: u64) -> io::Result<EventsSince> {
+        match &self.writer {
+            Some(writer) => EventsSince::read(&writer.path(), after),
+            None => Ok(EventsSince::default()),
+        }
     }
 
     /// Lets listeners take the events up to this one.

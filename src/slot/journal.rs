@@ -1,9 +1,11 @@
 //! A slot's own files: `<slot>.log` for people, `<slot>.events.jsonl` for programs. A failure to write is told
 //! once, its end is told too, and neither stops the slot.
 
+mod behind;
 mod lines;
 
-pub use lines::{log_lines, log_summary};
+pub use behind::catch_up;
+pub use lines::{log_lines, log_lines_of, log_summary};
 
 use crate::core::claude::reading::State;
 use crate::core::model::{Event, EventKind};
@@ -75,7 +77,7 @@ struct Told {
 }
 
 /// How much is kept of a slot's logs.
-pub(super) fn cap_of(supervision: &Supervision) -> Cap {
+pub fn cap_of(supervision: &Supervision) -> Cap {
     Cap {
         bytes: supervision.log_size,
         files: supervision.log_files.into(),
@@ -173,11 +175,8 @@ impl EventFile for JournalFiles {
 impl OpenFiles {
     fn append(&mut self, shared: &SharedEvent) -> io::Result<()> {
         self.events.append(&format!("{}\n", shared.json()))?;
-        match shared.event.what {
-            // The answer is logged when it is whole; what it has cost is for programs.
-            EventKind::Text { .. } | EventKind::Cost { .. } => Ok(()),
-            _ => self.log.append(&log_lines(&shared.event)),
-        }
+        let lines = log_lines_of(&shared.event);
+        lines.map_or(Ok(()), |lines| self.log.append(&lines))
     }
 }
 

@@ -150,6 +150,20 @@ fn logs_agree(daemon: &Daemon, heard: &[Value]) {
         }
     }
     assert!(compared as u64 > KILLS, "{compared} were compared");
+    let all = daemon.cmd(&["events", "--after", "0"]).expect(0);
+    let all = events(&all.stdout);
+    for slot in ["a", "b"] {
+        let told = all
+            .iter()
+            .filter(|event| event["slot"] == slot)
+            .map(position);
+        let own = events(&daemon.logged(&format!("{slot}.events.jsonl")));
+        let own: Vec<u64> = own.iter().map(position).collect();
+        assert_eq!(own, told.collect::<Vec<_>>(), "the own file of {slot}");
+        let entries = daemon.log(slot);
+        let entries = entries.lines().filter(|line| !line.starts_with(' '));
+        assert_eq!(entries.count(), own.len(), "the log of {slot}");
+    }
 }
 
 /// Waits until so many clients are connected: the kernel lists each by the socket that it came to, as connected (03).

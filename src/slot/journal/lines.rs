@@ -24,6 +24,15 @@ pub fn log_lines(event: &Event) -> String {
     out
 }
 
+/// The lines of the event in the log for people, if it has any.
+pub fn log_lines_of(event: &Event) -> Option<String> {
+    match event.what {
+        // The answer is logged when it is whole; what it has cost is for programs.
+        EventKind::Text { .. } | EventKind::Cost { .. } => None,
+        _ => Some(log_lines(event)),
+    }
+}
+
 /// What happened, and where, in one line for a person who looks on.
 pub fn log_summary(event: &Event) -> String {
     let (word, text) = words(&event.what);
