@@ -6,6 +6,7 @@ mod support;
 mod faults {
     mod asked;
     mod at_work;
+    mod entered;
     mod floods;
     mod ground;
     mod hanging;

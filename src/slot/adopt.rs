@@ -4,7 +4,6 @@ use super::Slot;
 use super::catch_up::Questions;
 use super::claude::Claude;
 use super::conversation::began_at;
-use super::journal;
 use super::kind::ProgramKind;
 use super::orphan_processes::OrphansFound;
 use super::removed::{AskEverything, Launched};
@@ -47,7 +46,12 @@ impl<K: ProgramKind> Slot<K> {
     /// says so.
     pub(super) async fn adopt(&mut self, looked: watch::Sender<bool>) {
         let standing = self.memory.standing.clone();
-        let found = self.take_up_again().await || K::take_up_left(self).await;
+        let mut found = self.take_up_again().await;
+        if !found {
+            // Its answer is told before its end.
+            self.settle_turn().await;
+            found = K::take_up_left(self).await;
+        }
         let first = match (found, standing) {
             _ if self.own.starts_once() => None,
             (false, _) if self.program.settings().removed => None,
@@ -215,9 +219,10 @@ impl<K: ProgramKind> Slot<K> {
         let continues = true;
         let started = Input::Started { pid, continues };
         let settings = Input::RunsWith(runs);
+        let entered = self.recall_turn(hello).await;
         // Before the program is there: at no moment it has typed nothing.
-        let typed = typed.map(Input::WasTyped).into_iter();
-        typed.chain([started, settings]).chain(more)
+        let before = entered.into_iter().chain(typed.map(Input::WasTyped));
+        before.chain([started, settings]).chain(more)
     }
 }
 
@@ -231,23 +236,12 @@ impl Slot<Claude> {
         }
         let strange = self.memory.unrehearsed == Some(pid);
         let gated = self.memory.gated == Some(pid);
+        self.own.begin_turn(self.memory.turn_place());
         let more = [
-            self.unanswered().await,
             strange.then_some(Input::Unrehearsed),
             gated.then(|| Input::WasGated(hello.note.clone())),
         ];
         more.into_iter().flatten().collect()
-    }
-
-    /// The message that the program was at when the daemon before was killed, unless that has told what came of it.
-    async fn unanswered(&mut self) -> Option<Input> {
-        let paths = self.log.paths().clone();
-        let read = blocking::run_within(LIMIT, move || journal::unanswered(&paths));
-        let (taken, text) = read.await.ok()??;
-        let passed = (Utc::now() - taken).to_std().unwrap_or_default();
-        let now = Instant::now();
-        let began = now.checked_sub(passed).unwrap_or(now);
-        Some(Input::WasInTurn(text, began))
     }
 }
 

@@ -4,6 +4,7 @@ use crate::core::claude::transcript;
 use crate::core::machine::Answer;
 use crate::os::blocking::Worker;
 use crate::os::files;
+use serde::{Deserialize, Serialize};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(15);
 const MAX_TURN: u64 = 64 * 1024 * 1024;
 
 /// Where in which file the turn began.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnPlace {
     pub transcript: PathBuf,
     /// `None` if the file system did not say: what is in the file may be the answer of an earlier turn.
@@ -72,7 +73,10 @@ async fn look_for_end(
 }
 
 /// How the turn ends by now. The file may be large or on a file system that does not answer: a thread reads it.
-async fn ending_at((file, offset): (PathBuf, u64), worker: &Worker) -> transcript::TurnEnding {
+pub(super) async fn ending_at(
+    (file, offset): (PathBuf, u64),
+    worker: &Worker,
+) -> transcript::TurnEnding {
     let read = move || read_from(&file, offset).map(|text| transcript::ending(text.lines()));
     let ending = worker.run(read).await.flatten();
     ending.unwrap_or_default()

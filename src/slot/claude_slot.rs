@@ -143,7 +143,8 @@ impl ProgramKind for Claude {
 
     async fn begin_turn(slot: &mut Slot<Claude>) {
         let place = slot.end_of_transcript().await;
-        slot.own.begin_turn(place);
+        slot.own.begin_turn(place.clone());
+        slot.keep_turn(place).await;
     }
 
     fn find_answer(slot: &mut Slot<Claude>) -> Option<Input> {

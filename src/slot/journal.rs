@@ -13,7 +13,6 @@ use crate::core::settings::Supervision;
 use crate::events::{EventFile, FileNews, SharedEvent};
 use crate::os::files;
 use crate::os::log_file::{Cap, LogFile};
-use chrono::{DateTime, Utc};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -211,25 +210,8 @@ impl Told {
     }
 }
 
-/// The most that is read of a log to find the last message: what is written while an answer comes.
+/// The most that is read of a log to find what was told last: what is written while an answer comes.
 const MAX_TAIL: u64 = 1024 * 1024;
-
-/// The last message of which the events tell no end, and when it was taken. The daemon that has told of the message may
-/// have been killed before it was answered.
-pub fn unanswered(paths: &SlotPaths) -> Option<(DateTime<Utc>, String)> {
-    let tail = read_tail(&paths.events).ok()?;
-    let events = tail.lines().rev().map(serde_json::from_str::<Event>);
-    for event in events.filter_map(Result::ok) {
-        match event.what {
-            EventKind::Message { text } => return Some((event.time, text)),
-            EventKind::Answer { .. } | EventKind::Failed { .. } | EventKind::Exit { .. } => {
-                return None;
-            }
-            _ => {}
-        }
-    }
-    None
-}
 
 fn read_tail(file: &Path) -> io::Result<String> {
     let mut file = files::open(file)?;
@@ -263,45 +245,6 @@ mod tests {
         }));
         assert!(line.ends_with("state     idle -> thinking\n"), "{line}");
         assert_eq!(line.find("state"), Some(31));
-    }
-
-    /// Only the last message counts, and only until something tells its end.
-    #[test]
-    fn a_message_is_unanswered_until_its_end_is_told() {
-        let dir = tempfile::tempdir().unwrap();
-        let paths = SlotPaths::new(dir.path(), "a");
-        assert_eq!(unanswered(&paths), None);
-        let mut journal = Journal::new(&paths, cap_of(&Supervision::default()));
-        let message = |text: &str| EventKind::Message { text: text.into() };
-        let text = |text: &str| EventKind::Text {
-            text: text.to_owned(),
-            source: "screen".into(),
-        };
-        let answer = EventKind::Answer {
-            text: "so".into(),
-            duration_ms: 1,
-        };
-        let failed = EventKind::Failed { text: "no".into() };
-        let open = |text: &str| Some(text.to_owned());
-        for (what, expected) in [
-            (text("so"), None),
-            (message("one"), open("one")),
-            (text("so"), open("one")),
-            (EventKind::Adopted { pid: 7 }, open("one")),
-            (answer, None),
-            (message("two"), open("two")),
-            (failed, None),
-            (message("three"), open("three")),
-        ] {
-            let shown = format!("{what:?}");
-            note(&mut journal, what);
-            let found = unanswered(&paths).map(|(_, text)| text);
-            assert_eq!(found, expected, "{shown}");
-        }
-        // The end of a line that is longer than what is read, and one that is cut off, are no events.
-        let long = text(&"x".repeat(2 * MAX_TAIL as usize));
-        note(&mut journal, long);
-        assert_eq!(unanswered(&paths), None);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a slot remembers across restarts of its program and of the daemon.
 
+use super::answer::TurnPlace;
+use super::entered::KeptTurn;
 use super::removed::Launched;
 use crate::core::claude::reading::State;
 use crate::core::machine::{DesiredState, OwnText, Past};
@@ -37,6 +39,9 @@ pub struct Memory {
     /// The message that was typed last, so that it is known as our own if it was never entered.
     #[serde(default)]
     pub draft: Option<KeptDraft>,
+    /// The message whose Enter was pressed last, until the end of its turn is told.
+    #[serde(default)]
+    pub turn: Option<KeptTurn>,
     #[serde(default)]
     pub past: Past,
     /// Whether it was to run when it was last heard of; `None` after an end in order.
@@ -159,6 +164,11 @@ impl Memory {
     pub fn save(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
         files::save(path, &text)
+    }
+
+    /// Where in the transcript the turn of the last message begins.
+    pub fn turn_place(&self) -> Option<TurnPlace> {
+        self.turn.as_ref().and_then(KeptTurn::place)
     }
 
     /// Whether this was ever one of its conversations.

@@ -13,6 +13,7 @@ mod context;
 mod conversation;
 mod conversation_locks;
 mod daemon_end;
+mod entered;
 mod handle;
 mod health;
 mod history;

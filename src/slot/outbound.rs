@@ -136,6 +136,20 @@ impl<K: ProgramKind> Slot<K> {
         }
     }
 
+    /// The Enter that was noted was not written: the message may be sent again.
+    pub(super) async fn note_not_entered(&mut self, id: String) {
+        let (sends, slot) = (
+            self.context.once.sends.clone(),
+            self.program.settings().name.clone(),
+        );
+        let note = move || sends.not_entered(&slot, &id);
+        if let Err(error) = self.memory.disk().run(note).await.flatten() {
+            self.warn(&format!(
+                "that a message was not sent can't be written down: {error}"
+            ));
+        }
+    }
+
     /// Whoever asks what became of the message learns that it was dropped.
     pub(super) async fn note_dropped(&mut self, id: String, why: RpcError) {
         let (sends, slot) = (

@@ -71,6 +71,7 @@ fn answered(reply: &Reply) -> String {
         Reply::NeedsPerson(dialog) => format!("needs a person at {}", dialog.id),
         Reply::Confirmed { chosen, .. } => format!("chosen {chosen:?}"),
         Reply::Interrupted(effect) => (*effect).to_owned(),
+        Reply::Unknown => "unknown".to_owned(),
         Reply::Hook(None) => "no answer".to_owned(),
         Reply::Hook(Some(output)) => {
             let decision = &output["hookSpecificOutput"]["permissionDecision"];

@@ -4,7 +4,6 @@ use crate::core::machine::Message;
 use crate::core::queue::Outcome as Found;
 use crate::core::text::quoting::quoted;
 use crate::daemon::tasks::runner;
-use crate::events::Bus;
 use crate::os::peer::PeerOrigin;
 use crate::slot::once::{
     Active, Begun, Came, Once, OnceOutcome, OnceRecord, OnceWaiter, Sending, Stage,
@@ -115,7 +114,6 @@ async fn send_once(dispatcher: &Dispatcher, send: ToSend) -> Result<SendAnswer, 
         Begun::UnderWay(waiter) => waiter,
         Begun::Yours(waiter, record) => {
             let on_its_way = OnItsWay {
-                bus: dispatcher.bus().clone(),
                 sends,
                 slot,
                 record: *record,
@@ -159,7 +157,6 @@ impl Dispatcher {
             };
             if let Ok(Begun::Yours(waiter, record)) = self.daemon().once().sends.begin(record) {
                 let on_its_way = OnItsWay {
-                    bus: self.bus().clone(),
                     sends: self.daemon().once().sends.clone(),
                     slot,
                     record: *record,
@@ -226,7 +223,6 @@ fn as_message(record: &OnceRecord<Sending>) -> Option<Message> {
 
 /// A message that this daemon delivers.
 struct OnItsWay {
-    bus: Bus,
     sends: Once<Sending>,
     slot: SlotHandle,
     record: OnceRecord<Sending>,
@@ -238,10 +234,14 @@ impl OnItsWay {
         let OnceRecord { slot, id, .. } = &self.record;
         // If the program that an earlier daemon's message was meant for has ended, the slot drops the message.
         self.slot.has_looked().await;
-        let came = match (self.sends.why_dropped(slot, id), self.record.entered_at) {
+        // If its Enter was not written, it is entered no more.
+        let came = match (
+            self.sends.why_dropped(slot, id),
+            self.sends.is_entered(slot, id),
+        ) {
             (Some(why), _) => Came::Nothing(why),
-            (None, Some(_)) => self.look_for(message).await,
-            (None, None) => self.give(message).await,
+            (None, true) => self.rejoin(message).await,
+            (None, false) => self.give(message).await,
         };
         self.sends.settle_on_disk(slot, id, came).await;
     }
@@ -254,7 +254,12 @@ impl OnItsWay {
             })
         };
         let abandoned = self.active.abandoned.clone();
-        match self.slot.ask_until(abandoned.cancelled(), send).await {
+        let reply = self.slot.ask_until(abandoned.cancelled(), send).await;
+        self.came_of(reply)
+    }
+
+    fn came_of(&self, reply: Result<Reply, RpcError>) -> Came<Sending> {
+        match reply {
             Ok(Reply::Answered { text, source }) => {
                 Came::End(OnceOutcome::Answered(Box::new(SendAnswer {
                     response: text,
@@ -277,8 +282,23 @@ impl OnItsWay {
         }
     }
 
-    /// Looks in the conversation for the result, once the slot is at rest: an earlier daemon has pressed Enter for this
-    /// message.
+    /// Waits for the end of a turn for which an earlier daemon has pressed Enter.
+    async fn rejoin(&self, message: Message) -> Came<Sending> {
+        let OnceRecord { slot, id, .. } = &self.record;
+        // A sender who does not wait for the answer can go.
+        self.sends.reached(slot, id, Stage::Taken);
+        let rejoin = |token| Input::Rejoin {
+            token,
+            id: self.record.id.clone(),
+        };
+        let abandoned = self.active.abandoned.clone();
+        match self.slot.ask_until(abandoned.cancelled(), rejoin).await {
+            Ok(Reply::Unknown) => self.look_for(message).await,
+            reply => self.came_of(reply),
+        }
+    }
+
+    /// Looks in the conversation for the result, once the slot is at rest: the slot knows no more of the message.
     async fn look_for(&self, message: Message) -> Came<Sending> {
         tokio::select! {
             () = runner::at_rest(&self.slot) => {}
@@ -291,41 +311,8 @@ impl OnItsWay {
         match find(&self.record, &self.slot).await {
             // Enter did not reach it.
             Came::Nothing(_) => self.give(message).await,
-            came => {
-                tell_if_untold(&self.bus, &self.record, &self.slot).await;
-                came
-            }
+            came => came,
         }
-    }
-}
-
-/// Publishes the event of a message that Claude Code has taken, if the daemon that pressed Enter was killed before it
-/// did.
-pub(super) async fn tell_if_untold(bus: &Bus, record: &OnceRecord<Sending>, slot: &SlotHandle) {
-    let (Some(Message { text, .. }), Some(entered)) = (as_message(record), record.entered_at)
-    else {
-        return;
-    };
-    // The event may be about to be written.
-    bus.settled().await;
-    let (name, wanted, position) = (record.slot.clone(), text.clone(), bus.listen().position);
-    let events = bus.replay(0, position);
-    let is_told = move || {
-        let mut events = events;
-        events.any(|event| {
-            let time = event["time"].as_str().and_then(|time| time.parse().ok());
-            event["event"] == "message"
-                && event["slot"] == *name
-                && event["text"] == *wanted
-                && time.is_some_and(|time: DateTime<Utc>| time >= entered)
-        })
-    };
-    // If the log can't be read, a missing event is better than a duplicate one.
-    if matches!(blocking::run(is_told).await, Ok(false)) {
-        // If the slot is gone, the event has no receiver.
-        let _ = slot
-            .send(SlotCommand::Note(EventKind::Message { text }))
-            .await;
     }
 }
 

@@ -1,4 +1,4 @@
-use super::send::{find, tell_if_untold};
+use super::send::find;
 use super::*;
 use crate::daemon::tasks::runner;
 use crate::slot::once::{Came, OnceOutcome, OnceRecord, Sending};
@@ -40,10 +40,10 @@ async fn answer(call: Call<'_>, params: SentParams) -> Result<SentAnswer, RpcErr
     let (mut record, under_way) = sends.look(&params.slot, &params.id)?;
     let unclear = record.outcome.is_none() && record.entered_at.is_some() && !under_way;
     // The turn is over, and the answer has not been looked up yet.
-    if unclear && runner::rests(slot.status().state) {
+    let status = slot.status();
+    if unclear && runner::rests(status.state) && status.unanswered == 0 {
         let came = find(&record, &slot).await;
         if let Came::End(outcome) = came {
-            tell_if_untold(call.bus(), &record, &slot).await;
             let end = Came::End(outcome.clone());
             sends.settle_on_disk(&record.slot, &record.id, end).await;
             record.outcome = Some(outcome);

@@ -109,5 +109,7 @@ pub enum Reply {
         chosen: String,
     },
     Interrupted(&'static str),
+    /// No message of an earlier daemon has this id, or its result was reported.
+    Unknown,
     Hook(Option<Value>),
 }

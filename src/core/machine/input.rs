@@ -1,6 +1,8 @@
 //! The machine's input.
 
-use super::{Cause, Interruption, KnownRules, Measure, Opinion, OwnText, Runs, Stroke, Token};
+use super::{
+    Cause, Entered, Interruption, KnownRules, Measure, Opinion, OwnText, Runs, Stroke, Token,
+};
 use crate::core::claude::reading::{Composer, Dialog, State};
 use crate::core::claude::{HookEvent, keys, transcript};
 use crate::core::model::{ExitReport, Person, RpcError};
@@ -38,6 +40,13 @@ pub struct Message {
     pub id: Option<String>,
     /// The person who sent it, if one did.
     pub person: Option<Person>,
+}
+
+impl Message {
+    /// It is for the model: neither a command nor a line for the shell.
+    pub fn is_prompt(&self) -> bool {
+        !self.slash && !self.text.starts_with('!')
+    }
 }
 
 /// A person's answer to a dialog.
@@ -153,6 +162,11 @@ pub enum Input {
     Stop(Token),
     Restart(Token),
     Send(Message),
+    /// The sender of the message with this id, which an earlier daemon has entered, waits for its answer.
+    Rejoin {
+        token: Token,
+        id: String,
+    },
     /// The client no longer waits: a message that was not typed yet is dropped.
     Withdraw(Token),
     Confirm(Confirmation),
@@ -176,8 +190,8 @@ pub enum Input {
     WasGated(Option<String>),
     /// The last text that an earlier daemon has typed in the adopted program; it may still be in the input box.
     WasTyped(OwnText),
-    /// This message was accepted at that time, and no daemon has reported its result.
-    WasInTurn(String, Instant),
+    /// An earlier daemon has pressed Enter for this message, and no daemon has reported its result.
+    WasEntered(Box<Entered>),
     /// Somebody other than the daemon has stopped the shim, which ends the program.
     ShimEnds,
     /// New rules are in force.

@@ -432,7 +432,10 @@ impl Machine {
             .dialog()
             .map(|dialog| format!("a dialog ({})", about(dialog)));
         let turn = self.up().and_then(|up| up.turn.as_ref());
-        let message = turn.map(|turn| match &turn.id {
+        let before = self.entered_before.as_ref();
+        let id = turn.map(|turn| &turn.id);
+        let id = id.or_else(|| before.map(|before| &before.message.id));
+        let message = id.map(|id| match id {
             Some(id) => format!("a message that was not yet answered ({id})"),
             None => "a message that was not yet answered".to_owned(),
         });
@@ -503,13 +506,18 @@ impl Machine {
 
     /// Replies to everybody who waits for the program that it is gone.
     fn let_go(&mut self, why: &str) {
+        let before = self.entered_before.take().map(|before| before.message);
         let Some(up) = self.up_mut() else { return };
         let hands = std::mem::replace(&mut up.hands, Hands::Free);
         let turn = up.turn.take();
-        let unheard = turn.as_ref().filter(|turn| turn.token.is_none());
-        let unheard = unheard.and_then(|turn| turn.id.clone());
+        let before = before.map(|message| (message.token, message.id));
+        let open = turn.as_ref().map(|turn| (turn.token, turn.id.clone()));
+        let unheard = open.or(before.clone()).filter(|(token, _)| token.is_none());
+        let unheard = unheard.and_then(|(_, id)| id);
+        let before = before.and_then(|(token, _)| token);
         let mut waiting: Vec<Token> = turn.and_then(|turn| turn.token).into_iter().collect();
         waiting.extend(std::mem::take(&mut up.held).iter().map(Held::token));
+        waiting.extend(before);
         match hands {
             Hands::Pasting { message, .. } => {
                 self.not_entered(&message, &format!("Enter was not pressed: {why}"));

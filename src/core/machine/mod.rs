@@ -13,6 +13,7 @@ mod cause;
 mod doubt;
 mod drawings;
 mod effect;
+mod entered;
 mod gate;
 mod held;
 mod holds;
@@ -47,6 +48,7 @@ pub use by_keys::KeysReach;
 pub use calls::Known;
 pub use cause::{Cause, KERNEL_KILLED};
 pub use effect::{Decider, Effect, Purpose, Reply};
+pub use entered::Entered;
 pub use input::{Answer, Confirmation, Deciding, Input, Message, Observation, ProgramEnd};
 pub use interrupting::{Interrupter, Interruption};
 pub use judging::{KnownRules, Opinion, RulesQuestion, Wants};
@@ -141,6 +143,8 @@ pub struct Machine {
     marks: Marks,
     /// What an earlier daemon has typed in the program that is about to be adopted.
     typed_before: Option<OwnText>,
+    /// A message of an earlier daemon, until the screen of the adopted program is known.
+    entered_before: Option<Entered>,
     timers: Timers,
     effects: Vec<Effect>,
 }
@@ -164,6 +168,7 @@ impl Machine {
             cut: Cut::default(),
             marks: Marks::new(seed),
             typed_before: None,
+            entered_before: None,
             timers: Timers::default(),
             effects: Vec::new(),
         }
@@ -205,6 +210,7 @@ impl Machine {
             (_, Input::TimePassed | Input::ShimGone) => {}
             (_, Input::Ended(end)) => self.ended(end, now),
             (_, Input::Send(message)) => self.send(message),
+            (_, Input::Rejoin { token, id }) => self.rejoin(token, &id),
             (_, Input::Withdraw(token)) => self.withdraw(token),
             (_, Input::Confirm(answer)) => self.confirm_when_drawn(answer, now),
             (_, Input::Interrupt(wanted)) => self.interrupt_when_drawn(wanted, now),
@@ -215,6 +221,7 @@ impl Machine {
             (_, Input::Rules(rules)) => self.take_rules(rules, now),
             (_, Input::Settings(config)) => self.take_settings(config),
             (_, Input::WasTyped(own)) => self.was_typed(own),
+            (_, Input::WasEntered(entered)) => self.was_entered(*entered),
             (Life::Up(_), Input::Saw(sight)) => self.saw(sight, now),
             (Life::Up(_), Input::Withheld(sight)) => self.withheld(sight, now),
             (Life::Up(_), Input::Unpressed { error, sight }) => self.unpressed(*error, sight, now),
@@ -229,7 +236,6 @@ impl Machine {
             (Life::Up(up), Input::Unrehearsed) => up.origin.unrehearsed = true,
             (Life::Up(up), Input::RunsWith(runs)) => up.origin.runs = runs,
             (Life::Up(_), Input::WasGated(note)) => self.was_gated(note.as_deref(), now),
-            (Life::Up(up), Input::WasInTurn(text, began)) => up.was_in_turn(&text, began),
             // They are about a program, and none is up.
             (
                 _,
@@ -246,8 +252,7 @@ impl Machine {
                 | Input::Witnessed(_)
                 | Input::Unrehearsed
                 | Input::RunsWith(_)
-                | Input::WasGated(_)
-                | Input::WasInTurn(..),
+                | Input::WasGated(_),
             ) => {}
         }
     }
@@ -271,6 +276,7 @@ impl Machine {
     }
 
     fn advance_up(&mut self, now: Instant) {
+        self.resume_turn(now);
         self.progress_doubt(now);
         self.progress_calls(now);
         self.progress_typing(now);
@@ -318,7 +324,8 @@ impl Machine {
 
     /// How many messages have no answer yet, also those that are being typed or worked on.
     pub fn unanswered(&self) -> usize {
-        self.queue.len() + self.up().map_or(0, Up::unanswered)
+        let before = usize::from(self.entered_before.is_some());
+        self.queue.len() + before + self.up().map_or(0, Up::unanswered)
     }
 
     pub fn is_up(&self) -> bool {

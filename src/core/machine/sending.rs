@@ -330,10 +330,9 @@ impl Machine {
     }
 
     pub(super) fn taken(&mut self, message: Message, now: Instant) {
-        let is_prompt = !message.slash && !message.text.starts_with('!');
+        let turn = OpenTurn::of(&message, now);
         self.past.works();
         self.tell(EventKind::Message { text: message.text });
-        let (task, id) = (message.task, message.id);
         let token = match message.token {
             Some(token) if !message.wait => {
                 self.reply(token, Ok(Reply::Taken));
@@ -343,12 +342,7 @@ impl Machine {
         };
         if let Some(up) = self.up_mut() {
             up.hands = Hands::Free;
-            up.turn = Some(OpenTurn {
-                token,
-                task,
-                id,
-                ..OpenTurn::new(now, message.slash, is_prompt)
-            });
+            up.turn = Some(OpenTurn { token, ..turn });
         }
     }
 
@@ -513,17 +507,6 @@ fn with_hook(answer: Answer, over: Option<Over>) -> Answer {
             failure: None,
         },
         _ => answer,
-    }
-}
-
-impl up::Up {
-    /// The turn of an earlier daemon's message continues, or has ended unnoticed: its answer is searched when the screen is idle,
-    /// as for any other turn. Nobody waits for it here.
-    pub fn was_in_turn(&mut self, text: &str, began: Instant) {
-        let slash = text.starts_with('/');
-        let is_prompt = !slash && !text.starts_with('!');
-        self.turn
-            .get_or_insert(OpenTurn::new(began, slash, is_prompt));
     }
 }
 

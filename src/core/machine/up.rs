@@ -162,14 +162,14 @@ pub(super) struct OpenTurn {
 }
 
 impl OpenTurn {
-    /// A turn that nobody waits for.
-    pub fn new(began: Instant, slash: bool, is_prompt: bool) -> OpenTurn {
+    /// The turn of this message; nobody waits for it.
+    pub fn of(message: &Message, began: Instant) -> OpenTurn {
         OpenTurn {
             token: None,
-            task: None,
-            id: None,
-            slash,
-            is_prompt,
+            task: message.task.clone(),
+            id: message.id.clone(),
+            slash: message.slash,
+            is_prompt: message.is_prompt(),
             worked: false,
             unsure_since: None,
             began,

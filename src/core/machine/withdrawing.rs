@@ -21,7 +21,10 @@ impl Machine {
             return self.reply(token, Err(error.trace(Trace::Untouched)));
         }
         let typed = self.up().is_some_and(|up| up.is_typing_for(token));
-        if self.up_mut().is_some_and(|up| up.forget_sender(token)) {
+        let before = self.entered_before.as_mut();
+        let before = before.filter(|before| before.message.token == Some(token));
+        let forgotten = before.and_then(|before| before.message.token.take());
+        if forgotten.is_some() || self.up_mut().is_some_and(|up| up.forget_sender(token)) {
             let text = match typed {
                 true => format!(
                     "the message was typed, and {name} has not shown it yet; Enter follows if it does"

@@ -315,6 +315,17 @@ impl<R: OnceRequest> Once<R> {
         }
     }
 
+    /// The key that does it was not pressed after all.
+    pub fn not_entered(&self, slot: &str, id: &str) -> io::Result<()> {
+        match self.load(slot, id) {
+            Some(record) if record.outcome.is_none() => self.save(&OnceRecord {
+                entered_at: None,
+                ..record
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// It waited for its turn, which does not come, or it is done and its answer does not come.
     pub fn dropped(&self, slot: &str, id: &str, why: RpcError) -> io::Result<()> {
         match self.load(slot, id) {

@@ -1,6 +1,7 @@
 //! Messages: into the input box, proven, entered, answered.
 
 use super::*;
+use crate::core::model::Trace;
 
 #[test]
 fn enter_follows_only_when_the_text_stands_in_the_input_box() {
@@ -556,13 +557,52 @@ fn by_the_screen_alone_a_turn_that_was_seen_is_over_when_the_screen_is_idle() {
     ));
 }
 
+/// A message of an earlier daemon, with the id `m1`.
+fn entered(bench: &Bench, is_told: bool) -> Input {
+    let message = Message {
+        token: None,
+        text: "hello".into(),
+        slash: false,
+        wait: true,
+        task: None,
+        id: Some("m1".into()),
+        person: None,
+    };
+    let began = bench.now - Duration::from_secs(60);
+    Input::WasEntered(Box::new(Entered {
+        message,
+        began,
+        is_told,
+    }))
+}
+
+/// A program that an earlier daemon has left with this message, before its screen is known.
+fn adopted(is_told: bool) -> Bench {
+    let mut bench = Bench::with(config());
+    let was_entered = entered(&bench, is_told);
+    bench.put(was_entered);
+    let continues = true;
+    bench.put(Input::Started { pid: 7, continues });
+    assert!(!bench.machine.has_no_turn());
+    bench
+}
+
+fn told_of(bench: &Bench) -> Vec<&'static str> {
+    let kinds = bench.told.iter().filter_map(|what| match what {
+        EventKind::Message { .. } => Some("message"),
+        EventKind::Answer { .. } => Some("answer"),
+        EventKind::Failed { .. } => Some("failed"),
+        _ => None,
+    });
+    kinds.collect()
+}
+
 /// A turn that began under an earlier daemon ends like any other: its answer is reported once, with its duration, and new
 /// messages wait for it.
 #[test]
 fn the_answer_to_a_message_of_an_earlier_daemon_is_told() {
-    let mut bench = Bench::idle();
-    let began = bench.now - Duration::from_secs(60);
-    bench.put(Input::WasInTurn("hello".into(), began));
+    let mut bench = adopted(true);
+    bench.see(screen(State::Idle, ""));
     bench.send(2, "next");
     assert!(bench.keys.is_empty(), "{:?}", bench.keys);
     bench.pass(IDLE_IS_OVER);
@@ -580,4 +620,75 @@ fn the_answer_to_a_message_of_an_earlier_daemon_is_told() {
     assert!(*duration_ms >= 60_000, "{duration_ms}");
     bench.pass(PASTE_SETTLES);
     assert_eq!(bench.keys, ["paste"]);
+    assert!(!told_of(&bench).contains(&"message"), "it was told before");
+}
+
+/// No daemon has seen whether the program took the message: the screen tells, and the message is told with its answer.
+#[test]
+fn a_message_that_an_earlier_daemon_has_entered_is_told_with_its_answer() {
+    for state in [State::Idle, State::Thinking] {
+        let mut bench = adopted(false);
+        bench.put(Input::Rejoin {
+            token: 5,
+            id: "m1".into(),
+        });
+        assert!(told_of(&bench).is_empty(), "the screen is not known");
+        bench.see(screen(state, ""));
+        bench.see(screen(State::Idle, ""));
+        bench.pass(IDLE_IS_OVER);
+        bench.find("It is done.");
+        assert_eq!(told_of(&bench), ["message", "answer"]);
+        assert!(matches!(
+            bench.replies.get(&5),
+            Some(Ok(Reply::Answered { .. }))
+        ));
+        assert!(bench.keys.is_empty(), "{:?}", bench.keys);
+        assert!(bench.machine.has_no_turn());
+    }
+}
+
+/// The Enter was written and had no effect: it is pressed once more, as by the daemon that pressed it first.
+#[test]
+fn a_text_that_stayed_in_the_input_box_gets_its_enter() {
+    let mut bench = adopted(false);
+    bench.see(screen(State::Idle, "hello"));
+    assert!(told_of(&bench).is_empty());
+    bench.pass(ENTER_IS_LOST);
+    assert_eq!(bench.keys, ["Enter"]);
+    bench.see(screen(State::Thinking, ""));
+    assert_eq!(told_of(&bench), ["message"]);
+}
+
+/// Whoever waits for it hears its end, and whoever asks for another message hears that it is not known.
+#[test]
+fn a_sender_of_an_earlier_daemon_waits_again_and_may_leave() {
+    let rejoin = |token, id: &str| Input::Rejoin {
+        token,
+        id: id.to_owned(),
+    };
+    for is_seen in [false, true] {
+        let mut bench = adopted(true);
+        if is_seen {
+            bench.see(screen(State::Thinking, ""));
+        }
+        bench.put(rejoin(5, "m2"));
+        assert!(matches!(bench.replies.get(&5), Some(Ok(Reply::Unknown))));
+        bench.put(rejoin(6, "m1"));
+        assert!(!bench.replies.contains_key(&6));
+        bench.put(Input::Withdraw(6));
+        let left = bench.replies.get(&6);
+        assert!(matches!(left, Some(Err(error)) if error.fault == Fault::TimedOut));
+        bench.put(rejoin(7, "m1"));
+        bench.put(Input::Ended(ProgramEnd {
+            report: ExitReport {
+                code: Some(1),
+                signal: None,
+            },
+            said: None,
+            limit_reset: None,
+        }));
+        let cut_off = bench.replies.get(&7);
+        assert!(matches!(cut_off, Some(Err(error)) if error.trace == Some(Trace::CutOff)));
+        assert!(bench.machine.has_no_turn());
+    }
 }
