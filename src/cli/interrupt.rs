@@ -7,7 +7,8 @@ use crate::core::model::OneSlot;
 
 /// Stops the turn of a slot, never its program.
 ///
-/// An idle slot is left alone; an open dialog is declined; else Claude is interrupted. In a slot of a plain program,
+/// An open dialog is declined; in an idle slot the message that is about to be sent is withdrawn, and no key is
+/// pressed; else Claude is interrupted. Messages that wait behind it are sent. In a slot of a plain program,
 /// Ctrl-C goes to the command that its shell waits for; one that goes on after 5 s is a failure (exit code 1).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -40,6 +41,7 @@ fn in_words(effect: &str) -> &str {
     match effect {
         "nothing" => "nothing to interrupt",
         "declined" => "the dialog was declined",
+        "withdrawn" => "the message that was about to be sent was withdrawn",
         other => other,
     }
 }

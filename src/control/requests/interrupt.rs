@@ -22,7 +22,8 @@ request! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InterruptAnswer {
     pub slot: String,
-    /// `nothing` (the slot was idle, or runs no command in the foreground), `declined` (a dialog), `interrupted`.
+    /// `nothing` (the slot was idle, or runs no command in the foreground), `declined` (a dialog), `withdrawn` (the slot
+    /// was idle, and the message that was about to be sent is not sent), `interrupted`.
     pub effect: String,
 }
 

@@ -3,6 +3,7 @@
 use super::up::{Asker, Choosing, Hands, Over};
 use super::*;
 use crate::core::claude::keys;
+use crate::core::model::Trace;
 
 const ESC_NOT_TAKEN: &str = "Esc was pressed, but the turn goes on";
 
@@ -69,7 +70,11 @@ impl Machine {
             return self.decline(interruption, &dialog, now);
         }
         if matches!(up.state(), State::Idle | State::Starting) {
-            return self.reply(token, Ok(Reply::Interrupted("nothing")));
+            let effect = match self.withdraw_next(*by != Interrupter::Task) {
+                true => "withdrawn",
+                false => "nothing",
+            };
+            return self.reply(token, Ok(Reply::Interrupted(effect)));
         }
         self.drop_typing("interrupted");
         let reason = format!("{} the turn", by.words());
@@ -82,6 +87,32 @@ impl Machine {
                 until,
             };
         }
+    }
+
+    /// No turn is to be stopped: the message that would begin the next one is not sent. Returns whether there was one. Messages
+    /// behind it are sent, as after a turn that was stopped. A task that is taken back concerns no message in the `queue`.
+    fn withdraw_next(&mut self, queue: bool) -> bool {
+        const WHY: &str = "interrupted before it was sent";
+        let Some(up) = self.up() else { return false };
+        if matches!(up.hands, Hands::Pasting { .. }) {
+            self.drop_typing(WHY);
+            return true;
+        }
+        if !queue || up.turn.is_some() || !matches!(up.hands, Hands::Free | Hands::Clearing { .. })
+        {
+            return false;
+        }
+        let Some(message) = self.queue.pop_front() else {
+            return false;
+        };
+        let error = Refusal::Interrupted.says(WHY);
+        let error = match message.task {
+            // A task that was not touched would be given to the slot again.
+            Some(_) => error,
+            None => error.trace(Trace::Untouched),
+        };
+        self.refuse_message(message, error);
+        true
     }
 
     /// At a dialog an interrupt is a no. If no way to decline is known, no key is pressed.
