@@ -277,7 +277,6 @@ pub async fn run<S: Serving>(
     daemon.announce(host.is_own());
     host.is_ready(handle);
     let keep = daemon.serve_orders(queue, &mut signals, &mut ground).await;
-    daemon.context.once.end.begin(keep);
     if host.is_own() {
         service::stopping();
     }
@@ -473,7 +472,7 @@ impl Daemon {
         self.in_force.send_replace(Arc::new(policies));
     }
 
-    /// Handles orders, signals and changed files until the daemon is to end. Returns whether the slots keep running.
+    /// Handles orders, signals and changed files until the daemon begins to end. Returns whether the slots keep running.
     async fn serve_orders(
         &mut self,
         mut queue: mpsc::Receiver<Order>,
@@ -487,10 +486,10 @@ impl Daemon {
                 order = queue.recv() => match order {
                     Some(Order::Down { keep, reply }) => {
                         let _ = reply.send(Ok(Nothing {}));
-                        return keep;
+                        return self.begins_to_end(keep);
                     }
                     Some(order) => self.obey(order).await,
-                    None => return false,
+                    None => return self.begins_to_end(false),
                 },
                 () = changed(&mut changes) => {
                     self.files_changed().await;
@@ -500,10 +499,15 @@ impl Daemon {
                 () = watchdog.due() => service::alive(),
                 wish = signals.next() => match wish {
                     Wish::Reload => drop(self.reload().await),
-                    Wish::End => return false,
+                    Wish::End => return self.begins_to_end(false),
                 },
             }
         }
+    }
+
+    fn begins_to_end(&self, keep: bool) -> bool {
+        self.context.once.end.begin(keep);
+        keep
     }
 
     /// The watch of the config and the policies. If the files can't be watched, changes need a person's `reload`.
