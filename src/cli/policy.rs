@@ -306,7 +306,8 @@ impl Explain {
 
     /// A slot is one of a config. A policy file stands alone, unless a config is named.
     fn configured(&self, context: &Context) -> Result<on_disk::Configured, Failure> {
-        let is_of_slot = self.of.is_some() && !self.reads_lines();
+        // Without a file, the policy is that of the slot's role.
+        let is_of_slot = self.slot().is_some() && self.policy.is_none();
         let file = match (is_of_slot, context.named_config()) {
             (true, _) => target::config_to_run(context)?,
             (false, Some(named)) => named.to_owned(),

@@ -118,6 +118,20 @@ fn explain_takes_a_slot_and_a_command() {
         "allow"
     );
     assert_eq!(verdict(&["coder", "cargo build"]), "deny");
+    // The calls of lines too, by the slot's name alone.
+    let lines = ["cargo test", "cargo build"];
+    let lines = lines.map(|line| json!({"tool": "Bash", "input": {"command": line}}).to_string());
+    for arguments in [
+        ["explain", "-", "--slot", "coder"],
+        ["explain", "--slot", "coder", "-"],
+    ] {
+        let said = stdout(folder.policy(&arguments).write_stdin(lines.join("\n")));
+        let said = said
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        let verdicts: Vec<Value> = said.map(|said| said["verdict"].clone()).collect();
+        assert_eq!(verdicts, ["allow", "deny"], "{arguments:?}");
+    }
     let edit = |slot: &str, path: &str| {
         let input = format!(r#"{{"file_path":"{path}"}}"#);
         verdict(&[slot, "--tool", "Edit", "--input", &input])
