@@ -3,6 +3,7 @@
 use super::up::{Asker, ForPerson};
 use super::*;
 use crate::core::claude::keys::{self, Pick};
+use crate::core::claude::{plans, questions};
 use crate::core::settings::Gate;
 
 impl Machine {
@@ -94,9 +95,11 @@ impl Machine {
                 .then(|| ask(&self.why_the_gate_asks(dialog))),
             DialogKind::Other => Some(ask("this dialog is not a known one")),
             _ if !dialog.complete => Some(ask("the dialog is not whole on the screen")),
-            _ if self.is_out_of_place(dialog) => Some(ask(
-                "Claude Code does not ask this now, by what the gate knows",
-            )),
+            _ if self.is_out_of_place(dialog) => {
+                let why = self.why_its_call_is_asked(dialog);
+                let strange = "Claude Code does not ask this now, by what the gate knows";
+                Some(ask(why.as_deref().unwrap_or(strange)))
+            }
             kind => {
                 let why = format!("[dialogs] of role {}", self.config.role);
                 Some(Verdict::without_rule(
@@ -115,6 +118,19 @@ impl Machine {
         let is_first_page = matches!(dialog.kind, DialogKind::Trust | DialogKind::ApiKey);
         let late = is_first_page && up.reached_idle.is_some();
         late || self.gate_knows_dialog() == Some(Known::Not) || up.gate.calls.unanswered().is_some()
+    }
+
+    /// Why the gate has left the call of this plan or question to a person, if no other call waits for one.
+    fn why_its_call_is_asked(&self, dialog: &Dialog) -> Option<String> {
+        let is_of_kind = |tool: &str| match dialog.kind {
+            DialogKind::Plan => plans::TOOLS.contains(&tool),
+            DialogKind::Question => tool == questions::TOOL,
+            _ => false,
+        };
+        let mut waiting = self.up()?.gate.calls.all_unanswered();
+        let open = waiting.next().filter(|open| is_of_kind(&open.tool))?;
+        let is_its = self.gate_knows_dialog() == Some(Known::Waits) && waiting.next().is_none();
+        is_its.then(|| open.why_asked())
     }
 
     /// Without the gate, the screen allows a tool only if the slot's settings permit that.

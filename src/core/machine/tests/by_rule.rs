@@ -139,6 +139,34 @@ fn no_rule_answers_a_dialog_that_the_gate_does_not_know_or_that_may_hide_another
     }
 }
 
+/// A rule that asks about the plan is told as the reason, and not that the dialog came at a wrong time.
+#[test]
+fn a_plan_that_a_rule_asks_about_is_left_to_a_person_with_that_reason() {
+    let mut bench = Bench::idle();
+    bench.hear(8, HookWhat::SessionStart);
+    let plan = HookWhat::BeforeTool {
+        tool: "ExitPlanMode".into(),
+        input: json!({"plan": "2. Ask"}),
+        id: Some("toolu_1".into()),
+    };
+    bench.hear(10, plan);
+    let Some(Ok(Reply::Hook(Some(answer)))) = bench.replies.get(&10) else {
+        panic!("{:?}", bench.replies);
+    };
+    let said = answer["hookSpecificOutput"]["permissionDecisionReason"].clone();
+    let text = "Hook PreToolUse:ExitPlanMode requires confirmation for this tool:\n SAID\n\
+        Ready to code?\nHere is Claude's plan:\n2. Ask\nWould you like to proceed?";
+    let shown = Dialog {
+        text: text.replace("SAID", said.as_str().expect("a reason")),
+        ..of_kind(DialogKind::Plan)
+    };
+    bench.see(at(shown));
+    bench.pass(Duration::from_secs(5));
+    assert!(bench.keys.is_empty(), "{:?}", bench.keys);
+    let why = bench.machine.why_a_person().unwrap_or_default();
+    assert_eq!(why, "as the test says");
+}
+
 #[test]
 fn an_incomplete_dialog_is_left_to_a_person() {
     let mut bench = Bench::idle();

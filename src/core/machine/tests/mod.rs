@@ -30,7 +30,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Allows `ls`, denies `rm`, is silent on the rest.
+/// Allows `ls`, denies `rm`, asks about `git` and a certain plan, is silent on the rest.
 #[derive(Debug)]
 pub(super) struct Rules;
 
@@ -45,6 +45,7 @@ impl PermissionPolicy for Rules {
             })
         };
         let (decision, rule) = match command.split(' ').next() {
+            _ if ask.input["plan"] == "2. Ask" => (Decision::Ask, rule("ExitPlanMode")),
             Some("ls") => (Decision::Allow, rule("Bash(ls *)")),
             Some("rm") => (Decision::Deny, rule("Bash(rm *)")),
             Some("git") => (Decision::Ask, rule("Bash(git *)")),
