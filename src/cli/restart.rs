@@ -6,8 +6,8 @@ use crate::control::requests::Restart as Request;
 
 /// Stops slots and starts them again (alias: respawn).
 ///
-/// They take the settings that are on disk now.
-/// The conversation goes on where the slot's `resume` says so.
+/// They take the settings that are on disk now. The conversation goes on where the slot's `resume` says so. Messages that
+/// wait for the slot are dropped and named, as by `stop`; tasks wait on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

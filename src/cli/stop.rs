@@ -6,7 +6,7 @@ use crate::control::requests::Stop as Request;
 
 /// Stops slots, with everything that they started.
 ///
-/// They stay stopped until you start them.
+/// They stay stopped until you start them. Messages that wait for them are dropped and named; tasks wait on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -153,6 +153,40 @@ fn what_waits_for_a_slot_that_is_stopped_is_dropped_aloud() {
     assert!(!sent.iter().any(is_dropped), "{sent:?}");
 }
 
+/// A person's `restart` drops what waits behind the turn that it cuts off, and says so to everybody; a task waits on.
+#[test]
+fn what_waits_for_a_slot_that_is_restarted_is_dropped_aloud_and_a_task_waits_on() {
+    let Some(daemon) = Daemon::start(&Setup::new().slot("coder")) else {
+        return;
+    };
+    daemon.wait_state("coder", "idle");
+    daemon.cmd(&["send", "coder", "before"]).expect(0);
+    two_wait(&daemon, ["q1", "q2"]);
+    let waits = daemon.spawn(&["send", "coder", "q3", "--id", "q3"]);
+    until("the third message in the queue", || {
+        (daemon.status("coder")["queued"] == 3).then_some(())
+    });
+    let task = daemon.cmd(&["submit", "coder", "do the task"]).expect(0);
+    let restarted = daemon.cmd(&["restart", "coder"]).expect(0);
+    let cut = "coder: restarted; it ended a message that was not yet answered (";
+    assert!(restarted.stdout.starts_with(cut), "{restarted}");
+    let end = "); 3 messages that waited were dropped (q1, q2, q3)\n";
+    assert!(restarted.stdout.ends_with(end), "{restarted}");
+    let why = "not sent: the slot was restarted";
+    let waits = waits.end().expect(1);
+    assert!(waits.stderr.contains(why), "{waits}");
+    for id in ["q1", "q2", "q3"] {
+        let now = daemon.json(&["send", "coder", "--id", id, "--status"]);
+        assert_eq!(now["state"], "dropped", "{now}");
+        assert_eq!(now["error"]["message"], why, "{now}");
+    }
+    let done = daemon.cmd(&["task", task.text(), "--wait"]).expect(0);
+    assert!(done.stdout.contains("You said: do the task"), "{done}");
+    let sent = prompts(&daemon);
+    let is_dropped = |text: &String| ["q1", "q2", "q3"].contains(&text.as_str());
+    assert!(!sent.iter().any(is_dropped), "{sent:?}");
+}
+
 /// Two messages behind a turn that does not end.
 fn two_wait(daemon: &Daemon, ids: [&str; 2]) {
     daemon.wait_state("coder", "idle");
