@@ -13,6 +13,7 @@ mod faults {
     mod impostor;
     mod last_word;
     mod leaving;
+    mod left_behind;
     mod logs;
     mod once;
     mod orphans;

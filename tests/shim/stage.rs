@@ -31,6 +31,7 @@ impl Stage {
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
             .tempdir()
             .expect("a temporary directory");
+        crate::support::reaper::guard(dir.path());
         let recording = dir.path().join("test.cast");
         Self { dir, recording }
     }
@@ -109,6 +110,16 @@ impl Stage {
             .collect()
     }
 
+    /// How many events with this code are among the recording's first `length` bytes.
+    pub fn count(&self, code: &str, length: usize) -> usize {
+        let file = std::fs::read(&self.recording).expect("a recording");
+        if length == 0 {
+            return 0;
+        }
+        let events = events(&file[..length]).into_iter();
+        events.filter(|event| event.1 == code).count()
+    }
+
     pub fn all_recorded(&self) -> String {
         let length = std::fs::metadata(&self.recording).expect("a recording");
         self.recorded(length.len() as usize)
@@ -135,6 +146,7 @@ impl Drop for Stage {
         for pid in pids_of_shims_at(self.dir.path()) {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
+        crate::support::reaper::release(self.dir.path());
     }
 }
 

@@ -3,6 +3,7 @@
 use super::claude_code::claude;
 use super::processes;
 use super::program::program_at;
+use super::reaper;
 use super::run::{Output, Running};
 use super::setup::{self, Setup};
 use super::{PINNED, until};
@@ -36,6 +37,7 @@ impl Daemon {
             .prefix("md")
             .tempdir()
             .expect("a directory");
+        reaper::guard(root.path());
         let endpoint = Endpoint::start().expect("a free port");
         let home = prepare(setup, root.path(), command, &endpoint);
         let child = spawn(missiond(root.path()), root.path());
@@ -227,6 +229,7 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
         processes::kill_all_of(self.root.path());
+        reaper::release(self.root.path());
     }
 }
 

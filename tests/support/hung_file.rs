@@ -9,7 +9,15 @@ use std::process::{Child, Command, Stdio};
 const LISTENER: &str = r#"
 import ctypes, os, struct, sys
 FAN_CLASS_CONTENT, FAN_CLOEXEC, FAN_MARK_ADD, FAN_OPEN_PERM, FAN_ALLOW, AT_FDCWD = 4, 1, 1, 0x10000, 1, -100
-path, held = sys.argv[1].encode(), int(sys.argv[2])
+path, held = sys.argv[1].encode(), sys.argv[2].encode()
+def is_held(pid):
+    if held == b"%d" % pid:
+        return True
+    try:
+        words = open("/proc/%d/cmdline" % pid, "rb").read().split(b"\0")
+    except OSError:
+        return False
+    return words[0].endswith(b"missiond") and held in words[1:]
 FAN_EVENT_ON_CHILD = 0x08000000
 mask = FAN_OPEN_PERM | (FAN_EVENT_ON_CHILD if os.path.isdir(path) else 0)
 libc = ctypes.CDLL(None, use_errno=True)
@@ -23,7 +31,7 @@ while True:
     while events:
         length, _, _, _, _, opened, pid = struct.unpack_from("=IBBHQii", events)
         events = events[length:]
-        if pid != held:
+        if not is_held(pid):
             os.write(queue, struct.pack("=iI", opened, FAN_ALLOW))
             os.close(opened)
 "#;
@@ -36,13 +44,24 @@ impl HungFile {
     /// `None`, with a word about it, if this machine can't do it.
     #[track_caller]
     pub fn new(file: &Path, process: i32) -> Option<HungFile> {
+        HungFile::held(file, &process.to_string())
+    }
+
+    /// The same for each missiond that has this word among its arguments.
+    #[track_caller]
+    pub fn for_word(file: &Path, word: &str) -> Option<HungFile> {
+        HungFile::held(file, word)
+    }
+
+    #[track_caller]
+    fn held(file: &Path, held: &str) -> Option<HungFile> {
         if !is_root("a file that can't be opened") {
             return None;
         }
         let mut listener = Command::new("python3")
             .args(["-c", LISTENER])
             .arg(file)
-            .arg(process.to_string())
+            .arg(held)
             .stdout(Stdio::piped())
             .spawn()
             .expect("python3");

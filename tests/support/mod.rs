@@ -6,11 +6,13 @@
 pub mod claude_code;
 pub mod daemon;
 pub mod disk;
+pub mod frozen_disk;
 pub mod hung_file;
 pub mod npm;
 pub mod processes;
 pub mod program;
 pub mod promised;
+pub mod reaper;
 pub mod run;
 pub mod setup;
 pub mod skipped;
