@@ -16,7 +16,7 @@ const DAEMON: &str = "background_thread:true,narenas:1,oversize_threshold:0";
 const KEPT: usize = 48 << 20;
 const PIECE: usize = 4 << 20;
 
-/// For a shim, which has one thread, lives for days and should be small: memory for a burst or a long paste is not
+/// For a shim, which has two threads, lives for days and should be small: memory for a burst or a long paste is not
 /// kept.
 pub const SHIM: &str = "narenas:1,tcache:false,dirty_decay_ms:0,muzzy_decay_ms:0";
 

@@ -33,9 +33,10 @@ struct RecordingPlace {
 }
 
 impl Checkpoints {
-    /// The program wrote this many bytes, and the recording has them before `position`.
-    pub fn wrote(&mut self, at: At, bytes: usize, position: u64) {
+    /// The program wrote this many bytes, and the recording has them before `position`, if that is known.
+    pub fn wrote(&mut self, at: At, bytes: usize, position: Option<u64>) {
         self.written += bytes as u64;
+        let Some(position) = position else { return };
         let last = self.places.back().map_or(0, |place| place.position);
         if position >= last + PLACES_APART {
             if self.places.len() == MAX_PLACES {
@@ -108,7 +109,7 @@ mod tests {
         assert_eq!(checkpoints.kept(), [], "nothing is known of the recording");
         for n in 1..=100 {
             // As JSON each piece has twice its length.
-            checkpoints.wrote(at(n), 10_000, n * 20_000);
+            checkpoints.wrote(at(n), 10_000, Some(n * 20_000));
         }
         checkpoints.keep(screen(50, 1));
         let kept = checkpoints.kept();
@@ -127,7 +128,7 @@ mod tests {
     #[test]
     fn few_are_kept_and_all_fit_into_a_greeting() {
         let mut checkpoints = Checkpoints::default();
-        checkpoints.wrote(at(1), 1, PLACES_APART);
+        checkpoints.wrote(at(1), 1, Some(PLACES_APART));
         for n in 1..=10 {
             checkpoints.keep(screen(n, 1000));
         }

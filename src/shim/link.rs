@@ -4,13 +4,15 @@
 use super::process::{StartReport, VERB};
 use super::wire::{self, Decoder, HeardMessage, WireError};
 use super::{FromShim, Handle, Hello, PROTOCOL, ShimSpec, ToShim, handle};
+use crate::os::disk_wait::DiskWait;
 use crate::os::headroom;
+use crate::os::process_stat::Stat;
 use crate::os::socket::Address;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::UCred;
 use tokio::process::{Child, Command};
@@ -68,10 +70,7 @@ pub enum LaunchError {
     Silent(std::process::ExitStatus),
     #[error("the shim did not answer within {0:?}")]
     Timeout(Duration),
-    #[error(
-        "its program runs in a shim, pid {pid}, that lives and can't be reached: it may have been stopped (then SIGCONT \
-         lets it go on), or run in another network namespace"
-    )]
+    #[error("its program runs in a shim, pid {pid}, that lives and can't be reached: {}", why_unreached(*.pid))]
     Unreached { pid: u32 },
     #[error("whether its program runs can't be told: {0}")]
     Unclear(io::Error),
@@ -278,6 +277,18 @@ impl ShimLink {
     }
 }
 
+/// Why a living shim does not answer, as far as the kernel tells.
+fn why_unreached(pid: u32) -> String {
+    if Stat::of(pid).is_some_and(|stat| stat.is_stopped()) {
+        return "it was stopped by a signal, and SIGCONT lets it go on".to_owned();
+    }
+    let waits = DiskWait::all(pid);
+    match waits.iter().find_map(DiskWait::path) {
+        Some(path) => format!("it waits for the file system of {}", path.display()),
+        None => "it may run in another network namespace".to_owned(),
+    }
+}
+
 /// Whether this process of this user listens at the other end.
 fn is_of(stream: &UnixStream, pid: u32) -> bool {
     let own = rustix::process::geteuid().as_raw();
@@ -327,7 +338,32 @@ async fn exchange(child: &mut Child, spec: &ShimSpec) -> io::Result<Vec<u8>> {
     }
     let mut report = Vec::new();
     if let Some(stdout) = child.stdout.take() {
-        stdout.take(MAX_REPORT).read_to_end(&mut report).await?;
+        // Only its line: a shim whose disk hangs has reported that, and can't end before the disk answers.
+        let mut stdout = BufReader::new(stdout.take(MAX_REPORT));
+        stdout.read_until(b'\n', &mut report).await?;
     }
     Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_stopped_shim_is_said_to_need_a_signal() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        let says_signal = || why_unreached(pid).contains("SIGCONT");
+        assert!(!says_signal());
+        let process = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+        let how = rustix::process::WaitOptions::UNTRACED;
+        rustix::process::waitpid(Some(process), how).unwrap();
+        assert!(says_signal());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }

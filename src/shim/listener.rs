@@ -133,6 +133,7 @@ impl ShimListener {
             decoder: Decoder::default(),
             waiting: Vec::new(),
             sent: 0,
+            extra: 0,
             took: Instant::now(),
         })
     }
@@ -221,6 +222,8 @@ pub(super) struct ShimPeer {
     waiting: Vec<u8>,
     /// Bytes at the beginning of `waiting` that are sent.
     sent: usize,
+    /// What was handed over, until everything is sent.
+    extra: usize,
     /// When it last read or sent something.
     took: Instant,
 }
@@ -238,6 +241,14 @@ impl ShimPeer {
 
     pub fn output(&mut self, at: At, bytes: &[u8]) -> Result<(), PeerGone> {
         wire::put_output(&mut self.waiting, at, bytes);
+        self.flush()
+    }
+
+    /// What waits for the disk is handed over whole: only its recorder's queue bounds it.
+    pub fn hand_over(&mut self, at: At, bytes: &[u8]) -> Result<(), PeerGone> {
+        let before = self.waiting.len();
+        wire::put_output(&mut self.waiting, at, bytes);
+        self.extra += self.waiting.len() - before;
         self.flush()
     }
 
@@ -266,14 +277,14 @@ impl ShimPeer {
         }
         self.waiting.clear();
         self.waiting.shrink_to(KEPT_CAPACITY);
-        self.sent = 0;
+        (self.sent, self.extra) = (0, 0);
         Ok(())
     }
 
     fn check_bound(&mut self) -> Result<(), PeerGone> {
         self.waiting.drain(..self.sent);
         self.sent = 0;
-        if self.waiting.len() > MAX_WAITING {
+        if self.waiting.len() > MAX_WAITING + self.extra {
             return Err(PeerGone);
         }
         Ok(())

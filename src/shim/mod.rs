@@ -20,10 +20,13 @@ mod listener;
 mod process;
 mod pty;
 mod recorder;
+mod recording_file;
 mod run;
+mod snapshot;
 mod text;
 mod tree;
 pub mod wire;
+mod writer;
 
 pub use check::check_program;
 pub use handle::Handle;
@@ -94,7 +97,7 @@ pub struct Hello {
     pub cols: u16,
     pub rows: u16,
     pub recording: PathBuf,
-    /// Bytes of the recording file that are already written; later output comes as `Output`.
+    /// Bytes of the recording file that are already written; later output comes as `Output`, also what waits for the disk.
     pub recorded: u64,
     /// The number of the last input that the shim has taken, 0 for none: it is written to the PTY, or
     /// will be as soon as the child reads. The next input has a higher number.
@@ -185,6 +188,8 @@ pub enum FromShim {
     NotRotated { reason: String },
     /// Something that a person should know and that stops nothing, such as a full disk; told once.
     Trouble { text: String },
+    /// Whether the disk of the recording does not answer. An older shim does not say.
+    RecordingHangs { hangs: bool },
     /// Somebody other than the daemon told the shim to end, so it ends the program; that may take seconds.
     Ends,
     /// The child and all its descendants have ended, and all that they wrote was passed on.

@@ -11,7 +11,7 @@ use crate::os::allocator;
 use crate::os::cgroup;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGCHLD, SIGTERM, SIGUSR1};
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -137,10 +137,14 @@ fn start() -> Result<(Shim, ShimSignals, Option<PathBuf>), StartReport> {
     let signals = listen_to_signals()
         .map_err(|fault| format!("the shim can't listen to signals: {fault}"))?;
     let listener = ShimListener::open(&spec.socket).map_err(|reason| at(&spec.socket, reason))?;
-    let recorder = Recorder::open(&spec.recording, spec.cols, spec.rows, &spec.slot);
+    let recorder = Recorder::open(&spec.recording, (spec.cols, spec.rows), &spec.slot);
     let recorder = recorder.map_err(|fault| {
         let reason = format!("the recording {}: {fault}", spec.recording.display());
-        at(&spec.recording, reason)
+        match fault.kind() {
+            // Its disk hangs, or the shim before this one still writes to it.
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => StartReport::NotNow(reason),
+            _ => at(&spec.recording, reason),
+        }
     })?;
     // Without the group, the processes of the slot are recognised as in a slot without one.
     let group = spec
@@ -157,11 +161,12 @@ fn start() -> Result<(Shim, ShimSignals, Option<PathBuf>), StartReport> {
 
 /// If the daemon does not get the report, the program would be an orphan: then everything is ended again.
 fn serve(mut shim: Shim, signals: &ShimSignals) -> ExitCode {
-    let heard = report(&StartReport::Ok(Box::new(shim.hello()))).and_then(|()| leave_stdio());
+    let heard = report(&StartReport::Ok(Box::new(shim.greeting(0)))).and_then(|()| leave_stdio());
     match heard {
         Ok(()) => shim.run(signals),
         Err(_) => shim.abandon(signals),
     }
+    shim.leave();
     ExitCode::SUCCESS
 }
 

@@ -1,59 +1,96 @@
-//! The recording on disk: appends events and keeps recorded time. A full or broken disk loses events in the file, but never
-//! affects the child.
+//! The recording as the main thread sees it: recorded time, and the queue of the thread that writes the file. An event is
+//! mostly on the disk a moment after it was recorded. If the disk does not answer, the events wait in memory, and the main
+//! thread goes on.
 
-use super::cast;
 use super::clock::RecordingClock;
-use crate::core::cast::{event_line, exact_line, header_line};
+use super::recording_file::RecordingFile;
+use super::writer::{Job, Moved, ROOM, RecordedEvent, Writer};
 use crate::core::terminal::At;
-use crate::os::files;
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use crate::os::headroom;
+use crate::os::log_file::Cap;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
-/// How much of an existing recording is searched for its last complete line. The longest line is a full read of control
-/// characters, about 100 KB.
-const TAIL: u64 = 512 << 10;
+/// How long an event may take to reach the disk before it is passed on without. A key waits this long once, when a disk
+/// begins to hang.
+const SOON: Duration = Duration::from_millis(200);
 
-/// How long to wait after a failed write. A full disk stays full for a while, and trying is cheap.
-const RETRY: Duration = Duration::from_secs(1);
+/// The same for the removed file that is made again, and for a rotation.
+const MOVED_SOON: Duration = Duration::from_secs(1);
 
-/// Events that could not be written.
-#[derive(Debug)]
-struct RecordingGap {
-    lost: u64,
-    reason: String,
-    retry_at: Instant,
-}
+/// A write that takes longer than this waits for a disk that does not answer.
+const HANGS: Duration = Duration::from_secs(1);
+
+/// If more than this waits, the terminal is not read for a while: a program that writes faster than its disk is slowed down, and
+/// nothing of its output is lost.
+const BEHIND: usize = ROOM / 4;
+
+/// How long a program waits for a disk that finishes nothing. Then it goes on, and what finds no room is a gap that is counted.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The same for a rotation, which draws a whole recording.
+const LONG_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long the file may take to open. A start whose disk hangs fails, and says so.
+const OPENS_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long to wait for the shim before this one, which may still write, and how often to look.
+const FREE_WITHIN: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(super) struct Recorder {
     path: PathBuf,
-    /// The name in its header.
-    title: String,
-    file: File,
-    /// Written before the first event, unless the file has one.
-    header: String,
-    length: u64,
     clock: RecordingClock,
-    gap: Option<RecordingGap>,
+    writer: Arc<Writer>,
+    /// Readable when the thread has finished something that was waited for.
+    woken: UnixStream,
+    /// Events since the queue was full.
+    missed: u64,
+    /// All of them while the disk hangs.
+    missed_in_all: u64,
+    /// Whether a person was told that the disk hangs.
+    hangs: bool,
     news: Option<String>,
 }
 
 impl Recorder {
-    /// Opens or creates the file. Nothing is written before the first event.
-    pub fn open(path: &Path, cols: u16, rows: u16, title: &str) -> io::Result<Self> {
-        let mut file = open_private(path)?;
-        let (length, last) = resume(&mut file)?;
+    /// Opens or creates the file, and starts its thread. Nothing is written before the first event.
+    pub fn open(path: &Path, size: (u16, u16), title: &str) -> io::Result<Self> {
+        let (woken, wake) = UnixStream::pair()?;
+        woken.set_nonblocking(true)?;
+        wake.set_nonblocking(true)?;
+        let (told, opened) = mpsc::channel();
+        let (file, title) = (path.to_owned(), title.to_owned());
+        let thread = move || {
+            let file = match open_free(&file, size, &title) {
+                Ok(file) => file,
+                Err(fault) => return drop(told.send(Err(fault))),
+            };
+            let writer = Arc::new(Writer::new(file.length(), wake));
+            let is_awaited = told.send(Ok((writer.clone(), file.last()))).is_ok();
+            if is_awaited {
+                writer.run(file);
+            }
+        };
+        std::thread::Builder::new()
+            .name("missiond-cast".to_owned())
+            .spawn(thread)
+            .map_err(|error| io::Error::other(headroom::why_not_made(&error)))?;
+        let opened = opened.recv_timeout(OPENS_WITHIN);
+        let (writer, last) = opened.unwrap_or_else(|_| Err(no_answer()))?;
         Ok(Self {
             path: path.to_owned(),
-            title: title.to_owned(),
-            file,
-            header: header(cols, rows, title),
-            length,
             clock: RecordingClock::after(last, Instant::now()),
-            gap: None,
+            writer,
+            woken,
+            missed: 0,
+            missed_in_all: 0,
+            hangs: false,
             news: None,
         })
     }
@@ -64,7 +101,24 @@ impl Recorder {
 
     /// Bytes of the file that hold complete events.
     pub fn length(&self) -> u64 {
-        self.length
+        self.writer.progress().length
+    }
+
+    /// The same, if nothing waits to be written: then everything recorded is before this position.
+    pub fn position(&self) -> Option<u64> {
+        let progress = self.writer.progress();
+        progress.is_settled().then_some(progress.length)
+    }
+
+    /// Bytes of the file that hold complete events, and the events that are to follow them.
+    pub fn recorded(&self) -> (u64, Vec<Arc<Job>>) {
+        let progress = self.writer.progress();
+        (progress.length, progress.waiting.iter().cloned().collect())
+    }
+
+    /// Whether the file is about to be replaced: a daemon that reads it now would not know which one it has.
+    pub fn moves(&self) -> bool {
+        self.writer.progress().moves()
     }
 
     /// The clock of recorded time for all events of the file.
@@ -77,257 +131,191 @@ impl Recorder {
         self.clock.next_silence()
     }
 
-    /// Appends one event, and returns its recorded time. If the write fails, the event is missing in the file, and a warning is
-    /// queued.
+    /// Appends one event, and returns its recorded time.
     pub fn record(&mut self, code: char, data: &str) -> At {
         self.record_exactly(code, data, None)
     }
 
     /// The same, with the exact bytes if they differ from `data`.
     pub fn record_exactly(&mut self, code: char, data: &str, exact: Option<&[u8]>) -> At {
+        self.note_missed();
         let at = self.clock.stamp(Instant::now());
-        let mut lines = exact.map_or(String::new(), |bytes| exact_line(at, bytes));
-        lines += &event_line(at, code, data);
-        if self.waits() || !self.append(at, &lines) {
-            self.gap.iter_mut().for_each(|gap| gap.lost += 1);
+        let event = RecordedEvent {
+            at,
+            code,
+            data: data.to_owned(),
+            exact: exact.map(<[u8]>::to_vec),
+        };
+        if self.missed > 0 || !self.give(Job::Event(event), SOON) {
+            self.missed += 1;
+            self.missed_in_all += 1;
         }
         at
     }
 
-    /// Restores the file with all its content if somebody removed it; returns whether that was so.
-    pub fn restore(&mut self) -> io::Result<bool> {
-        let path = &self.path;
-        if path.symlink_metadata().is_ok() {
-            return Ok(false);
+    /// Queues a job, and waits for it for a while if nothing is before it: behind a disk that hangs nobody waits.
+    fn give(&mut self, job: Job, limit: Duration) -> bool {
+        let is_first = self.writer.progress().is_settled();
+        let given = self.writer.push(job);
+        if given && is_first {
+            self.writer.settle(limit);
         }
-        let directory = path.parent().unwrap_or(Path::new("/"));
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)?;
-        let fresh = path.with_extension("new");
-        // A file that a crash has left.
-        let _ = std::fs::remove_file(&fresh);
-        let mut file = open_private(&fresh)?;
-        io::copy(&mut self.reader()?, &mut file)?;
-        std::fs::rename(&fresh, path)?;
-        self.file = file;
-        Ok(true)
+        given
     }
 
-    /// Everything written so far, also of a file that was removed.
-    pub fn reader(&self) -> io::Result<impl Read + use<>> {
-        let mut file = self.file.try_clone()?;
-        // Appends still go to the end.
-        file.seek(SeekFrom::Start(0))?;
-        Ok(file.take(self.length))
+    /// Counts in the file what had no room, as soon as there is some.
+    fn note_missed(&mut self) {
+        let has_room = self.writer.progress().bytes <= BEHIND;
+        if self.missed > 0 && has_room {
+            let at = self.clock.stamp(Instant::now());
+            let count = std::mem::take(&mut self.missed);
+            self.writer.push(Job::Missed { at, count });
+        }
+    }
+
+    /// Restores the file with all its content if somebody removed it.
+    pub fn restore(&mut self) {
+        let is_asked = |job: &Arc<Job>| matches!(**job, Job::Restore);
+        let is_queued = self.writer.progress().waiting.iter().any(is_asked);
+        if !is_queued {
+            self.give(Job::Restore, MOVED_SOON);
+        }
     }
 
     /// Moves the file to `to` and continues in a new one, which begins with `snapshot` so that it can be replayed alone. Recorded
-    /// time continues. On an error the old file stays in use.
-    pub fn rotate(
-        &mut self,
-        to: &Path,
-        (cols, rows): (u16, u16),
-        snapshot: &str,
-    ) -> io::Result<At> {
-        let path = &self.path;
+    /// time continues. [`Recorder::take_moved`] has the outcome.
+    pub fn rotate(&mut self, to: &Path, size: (u16, u16), snapshot: &str) {
         let at = self.clock.stamp(Instant::now());
-        // The marker comes last, since a snapshot may be too long for the search for the last line.
-        let beginning = header(cols, rows, &self.title)
-            + &event_line(at, 'o', snapshot)
-            + &event_line(at, 'm', &format!("continues {}", to.display()));
-        let fresh = path.with_extension("new");
-        // A file that a crash has left.
-        let _ = std::fs::remove_file(&fresh);
-        let replaced = begin(&fresh, &beginning).and_then(|file| {
-            replace(path, to, &fresh)?;
-            Ok(file)
-        });
-        if replaced.is_err() {
-            let _ = std::fs::remove_file(&fresh);
-        }
-        self.file = replaced?;
-        self.length = beginning.len() as u64;
-        Ok(at)
-    }
-
-    /// When to call `retry`, if there is a gap to close.
-    pub fn retry_at(&self) -> Option<Instant> {
-        self.gap.as_ref().map(|gap| gap.retry_at)
-    }
-
-    /// Tries to close the gap, so that the file shows what is missing even if no more events come.
-    pub fn retry(&mut self) {
-        if self.gap.is_some() && !self.waits() {
-            let at = self.clock.stamp(Instant::now());
-            self.append(at, "");
-        }
-    }
-
-    /// Whether it is too early, or useless, to write again after a failure.
-    fn waits(&mut self) -> bool {
-        let Some(gap) = &mut self.gap else {
-            return false;
+        let (to, snapshot) = (to.to_owned(), snapshot.to_owned());
+        let job = Job::Rotate {
+            at,
+            to,
+            size,
+            snapshot,
         };
-        let now = Instant::now();
-        if now >= gap.retry_at && !files::has_room(&self.file) {
-            gap.retry_at = now + RETRY;
+        self.give(job, MOVED_SOON);
+    }
+
+    /// The same, with a snapshot that is drawn from the recording.
+    pub fn bound(&mut self, cap: Cap, size: (u16, u16)) {
+        let at = self.clock.stamp(Instant::now());
+        self.give(Job::Bound { at, cap, size }, MOVED_SOON);
+    }
+
+    pub fn take_moved(&mut self) -> Option<Moved> {
+        self.writer.progress().moved.pop_front()
+    }
+
+    /// Until when the terminal is not read, because the disk is behind.
+    pub fn awaited_until(&self, now: Instant) -> Option<Instant> {
+        let progress = self.writer.progress();
+        let patience = match progress.moves() {
+            true => LONG_PATIENCE,
+            false => PATIENCE,
+        };
+        let until = progress.at + patience;
+        (progress.bytes > BEHIND && now < until).then_some(until)
+    }
+
+    /// When to look whether the disk hangs.
+    pub fn look_at(&self) -> Option<Instant> {
+        let progress = self.writer.progress();
+        let may_hang = !self.hangs && !progress.is_settled() && !progress.moves();
+        may_hang.then(|| progress.at + HANGS)
+    }
+
+    /// Looks how the disk does; returns whether that has changed.
+    pub fn look(&mut self, now: Instant) -> bool {
+        let mut bytes = [0; 64];
+        while (&self.woken).read(&mut bytes).is_ok_and(|count| count > 0) {}
+        self.note_missed();
+        let hung = self.hangs;
+        if self.look_at().is_some_and(|at| at <= now) {
+            self.hangs = true;
+            self.news = Some(format!(
+                "the disk of the recording {} does not answer: the program goes on, and up to {} KiB of its output wait in memory; \
+                 what does not fit is counted, and missing from the recording",
+                self.path.display(),
+                ROOM >> 10
+            ));
+        } else if (self.hangs || self.missed_in_all > 0)
+            && self.missed == 0
+            && self.position().is_some()
+        {
+            self.hangs = false;
+            self.news = Some(match std::mem::take(&mut self.missed_in_all) {
+                0 => "the disk of the recording answers again, and nothing is missing".to_owned(),
+                count => format!(
+                    "the disk of the recording answers again; {count} events are missing from it"
+                ),
+            });
         }
-        now < gap.retry_at
+        hung != self.hangs
+    }
+
+    /// Whether the disk hangs, as a person was told.
+    pub fn hangs(&self) -> bool {
+        self.hangs
     }
 
     /// A warning for a person, once.
     pub fn take_news(&mut self) -> Option<String> {
-        self.news.take()
+        let own = self.news.take();
+        own.or_else(|| self.writer.progress().news.pop_front())
     }
 
-    /// Whether `lines` are in the file now, after the gap marker if one was needed.
-    fn append(&mut self, at: At, lines: &str) -> bool {
-        let mut text = String::new();
-        if self.length == 0 {
-            text.push_str(&self.header);
-        }
-        if let Some(gap) = &self.gap {
-            let mark = format!("gap: {} events were not recorded: {}", gap.lost, gap.reason);
-            text.push_str(&event_line(at, 'm', &mark));
-        }
-        text.push_str(lines);
-        match self.write_whole(text.as_bytes()) {
-            Ok(()) => self.has_recovered(),
-            Err(fault) => self.has_failed(&fault),
-        }
+    /// Waits until everything is written, but no longer than `limit`; returns whether it is.
+    pub fn settle(&mut self, limit: Duration) -> bool {
+        self.note_missed();
+        self.writer.settle(limit)
     }
+}
 
-    fn has_recovered(&mut self) -> bool {
-        if let Some(gap) = self.gap.take() {
-            self.news = Some(format!(
-                "the recording goes on; {} events are missing from it ({})",
-                gap.lost, gap.reason
-            ));
-        }
-        true
+impl AsFd for Recorder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.woken.as_fd()
     }
+}
 
-    fn has_failed(&mut self, fault: &io::Error) -> bool {
-        let retry_at = Instant::now() + RETRY;
-        match &mut self.gap {
-            Some(gap) => gap.retry_at = retry_at,
-            None => {
-                self.news = Some(format!(
-                    "the recording can't be written: {fault}; the program goes on, its output is missing from the file until this is cured"
-                ));
-                self.gap = Some(RecordingGap {
-                    lost: 0,
-                    reason: fault.to_string(),
-                    retry_at,
-                });
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.writer.close();
+    }
+}
+
+/// Opens the file as soon as the shim before this one has let it go, which takes it a moment after its end.
+fn open_free(path: &Path, size: (u16, u16), title: &str) -> io::Result<RecordingFile> {
+    let given_up = Instant::now() + FREE_WITHIN;
+    loop {
+        match RecordingFile::open(path, size, title) {
+            Err(fault) if fault.kind() == ErrorKind::WouldBlock && Instant::now() < given_up => {
+                std::thread::sleep(LOOK);
             }
+            opened => return opened,
         }
-        false
-    }
-
-    /// Writes all of it or, as far as the file system allows, nothing.
-    fn write_whole(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if let Err(fault) = self.file.write_all(bytes) {
-            // A failure here leaves a torn line, which the next start of the slot cuts off.
-            let _ = self.file.set_len(self.length);
-            return Err(fault);
-        }
-        self.length += bytes.len() as u64;
-        Ok(())
     }
 }
 
-fn begin(path: &Path, beginning: &str) -> io::Result<File> {
-    let mut file = open_private(path)?;
-    file.write_all(beginning.as_bytes())?;
-    Ok(file)
-}
-
-/// Moves `path` to `to`, and `fresh` to `path`; or neither.
-fn replace(path: &Path, to: &Path, fresh: &Path) -> io::Result<()> {
-    std::fs::rename(path, to)?;
-    std::fs::rename(fresh, path).inspect_err(|_| {
-        let _ = std::fs::rename(to, path);
-    })
-}
-
-fn header(cols: u16, rows: u16, title: &str) -> String {
-    let timestamp = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
-    header_line(cols.into(), rows.into(), timestamp, title)
-}
-
-/// Never through a symbolic link, never readable by others, never with a second writer.
-fn open_private(path: &Path) -> io::Result<File> {
-    let no_follow = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .custom_flags(no_follow.bits() as i32)
-        .open(path)
-        .map_err(crate::os::files::unfollowed)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    if metadata.mode() & 0o077 != 0 {
-        file.set_permissions(PermissionsExt::from_mode(0o600))?;
-    }
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(io::Error::other("another shim is writing it")),
-        // Some network file systems have no locks; the socket still prevents a second shim.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
-    }
-}
-
-/// Cuts off what a crash left incomplete; returns the remaining length, and the time of its last event.
-fn resume(file: &mut File) -> io::Result<(u64, At)> {
-    let length = file.seek(SeekFrom::End(0))?;
-    if length == 0 {
-        return Ok((0, At::ZERO));
-    }
-    let mut tail = vec![0; length.min(TAIL) as usize];
-    file.read_exact_at(&mut tail, length.saturating_sub(TAIL))?;
-    match cast::resume_at(&tail) {
-        Some(found) => {
-            let whole = length - found.torn as u64;
-            file.set_len(whole)?;
-            Ok((whole, found.last))
-        }
-        // The very first write was torn.
-        None if is_torn_header(file, length)? => {
-            file.set_len(0)?;
-            Ok((0, At::ZERO))
-        }
-        None => Err(io::Error::other(
-            "it is not an asciicast v2 file; move it away to start a new one",
-        )),
-    }
-}
-
-fn is_torn_header(mut file: &File, length: u64) -> io::Result<bool> {
-    const BEGINNING: &[u8] = b"{\"version\": 2";
-    if length > 4096 {
-        return Ok(false);
-    }
-    let mut content = Vec::new();
-    file.seek(SeekFrom::Start(0))?;
-    file.read_to_end(&mut content)?;
-    let common = content.len().min(BEGINNING.len());
-    Ok(!content.contains(&b'\n') && content[..common] == BEGINNING[..common])
+fn no_answer() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "its disk does not answer")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     fn open(path: &Path) -> io::Result<Recorder> {
-        Recorder::open(path, 80, 24, "test")
+        Recorder::open(path, (80, 24), "test")
+    }
+
+    /// Waits until all is written; returns the times of rotations.
+    fn written(recorder: &mut Recorder) -> Vec<io::Result<At>> {
+        assert!(recorder.settle(Duration::from_secs(60)));
+        let moved = std::iter::from_fn(|| recorder.take_moved());
+        moved
+            .map(|moved| moved.outcome.map(|()| moved.at))
+            .collect()
     }
 
     #[test]
@@ -342,6 +330,7 @@ mod tests {
         let at = first.record('o', "two");
         assert!(at > At::from_secs(49) && told.iter().all(|told| *told < at));
         assert!(open(&path).unwrap_err().to_string().contains("another"));
+        written(&mut first);
         drop(first);
 
         let whole = std::fs::read_to_string(&path).unwrap();
@@ -349,6 +338,7 @@ mod tests {
         let mut second = open(&path).unwrap();
         assert_eq!(second.length(), whole.len() as u64);
         assert!(second.record('m', "start 1") > at);
+        written(&mut second);
         let content = std::fs::read_to_string(&path).unwrap();
         assert_eq!(content.lines().count(), 4, "{content}");
         assert_eq!(content.len() as u64, second.length());
@@ -363,8 +353,10 @@ mod tests {
         let old = dir.path().join("a.1.cast");
         let mut recorder = open(&path).unwrap();
         let before = recorder.record('o', "old");
-        let at = recorder.rotate(&old, (100, 30), "snapshot").unwrap();
+        recorder.rotate(&old, (100, 30), "snapshot");
+        let at = written(&mut recorder).pop().unwrap().unwrap();
         let after = recorder.record('o', "new");
+        written(&mut recorder);
         assert!(before < at && at < after);
         let (old, new) = (
             std::fs::read_to_string(&old).unwrap(),
@@ -377,10 +369,11 @@ mod tests {
         assert!(open(&path).is_err(), "the new file is locked as well");
 
         let nowhere = dir.path().join("no/such/dir.cast");
-        let failed = recorder.rotate(&nowhere, (1, 1), "x");
-        assert!(failed.is_err());
+        recorder.rotate(&nowhere, (1, 1), "x");
+        assert!(written(&mut recorder)[0].is_err());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
         recorder.record('o', "still");
+        written(&mut recorder);
         assert_eq!(
             std::fs::read_to_string(&path).unwrap().len() as u64,
             recorder.length()
@@ -407,6 +400,7 @@ mod tests {
         std::fs::write(&path, "{\"version\": 2, \"wid").unwrap();
         let mut recorder = open(&path).unwrap();
         recorder.record('o', "x");
+        written(&mut recorder);
         let content = std::fs::read_to_string(&path).unwrap();
         assert!(content.starts_with("{\"version\": 2, \"width\": 80"));
         assert_eq!(content.lines().count(), 2);

@@ -2,6 +2,7 @@
 
 mod bound;
 mod end;
+mod recording;
 
 use super::checkpoints::Checkpoints;
 use super::inputs::{InputOffer, Inputs};
@@ -10,6 +11,7 @@ use super::pty::Pty;
 use super::recorder::Recorder;
 use super::text::{TextPiece, TextStream};
 use super::tree::Reaped;
+use super::writer::Job;
 use super::{FromShim, Hello, MAX_NOTE, PROTOCOL, ShimSpec, ToShim};
 use crate::core::terminal::At;
 use bound::RecordingBound;
@@ -18,6 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The most bytes of one read from the terminal, and so the longest event. The kernel's own buffer holds 4 KB and is refilled
@@ -111,7 +114,15 @@ impl Shim {
         }
     }
 
-    pub fn hello(&self) -> Hello {
+    /// The greeting, and the events behind [`Hello::recorded`] that wait for the disk.
+    fn hello(&self) -> (Hello, Vec<Arc<Job>>) {
+        let (recorded, unwritten) = self.recorder.recorded();
+        let hello = self.greeting(recorded);
+        (hello, unwritten)
+    }
+
+    /// The greeting for a daemon that reads so many bytes of the recording.
+    pub fn greeting(&self, recorded: u64) -> Hello {
         Hello {
             protocol: PROTOCOL,
             slot: self.slot.clone(),
@@ -120,7 +131,7 @@ impl Shim {
             cols: self.pty.cols,
             rows: self.pty.rows,
             recording: self.recorder.path().to_owned(),
-            recorded: self.recorder.length(),
+            recorded,
             last_input: self.inputs.last_taken(),
             exit: self.end.reported_exit(),
             ended_at: self.end.ended_at(),
@@ -186,12 +197,16 @@ impl Shim {
         let mut pty_events = PollFlags::empty();
         pty_events.set(PollFlags::IN, held.is_none());
         pty_events.set(PollFlags::OUT, self.inputs.front().is_some());
+        // A daemon that comes while the file is replaced would not know which one it reads.
+        let mut welcomes = PollFlags::IN;
+        welcomes.set(PollFlags::IN, !self.recorder.moves());
         let mut fds = vec![
             PollFd::new(&signals.child, PollFlags::IN),
             PollFd::new(&signals.end, PollFlags::IN),
             PollFd::new(&signals.ring, PollFlags::IN),
-            PollFd::new(&self.listener, PollFlags::IN),
+            PollFd::new(&self.listener, welcomes),
             PollFd::new(&self.pty, pty_events),
+            PollFd::new(&self.recorder, PollFlags::IN),
         ];
         let peer_at = self.peer.as_ref().map(|peer| {
             let mut events = PollFlags::IN;
@@ -200,7 +215,7 @@ impl Shim {
             fds.len() - 1
         });
         let bell_at = self.listener.bell().map(|bell| {
-            fds.push(PollFd::new(bell, PollFlags::IN));
+            fds.push(PollFd::new(bell, welcomes));
             fds.len() - 1
         });
         let timeout = self.next_timer(held).map(|wait| Timespec {
@@ -219,11 +234,12 @@ impl Shim {
         }
     }
 
-    /// Until when the terminal is not read: for a rotation, or for a slow daemon.
+    /// Until when the terminal is not read: for a rotation, a slow daemon or a slow disk.
     fn held(&self) -> Option<Instant> {
-        let peer = self.peer.as_ref();
+        let (peer, now) = (self.peer.as_ref(), Instant::now());
         self.held_until
-            .max(peer.and_then(|peer| peer.awaited_until(Instant::now())))
+            .max(peer.and_then(|peer| peer.awaited_until(now)))
+            .max(self.recorder.awaited_until(now))
     }
 
     /// How long nothing needs to be done. While the terminal is not read, no silence can be observed.
@@ -233,7 +249,7 @@ impl Shim {
             held.or_else(|| self.recorder.next_silence()),
             self.end.due(),
             self.text_due,
-            self.recorder.retry_at(),
+            self.recorder.look_at(),
             self.listener.bell_until(),
         ]
         .into_iter()
@@ -257,8 +273,7 @@ impl Shim {
         if self.listener.bell_until().is_some_and(|until| until <= now) {
             self.listener.close_bell();
         }
-        self.recorder.retry();
-        self.tell_news();
+        self.follow_recording();
         self.press(now);
     }
 
@@ -305,8 +320,8 @@ impl Shim {
             return;
         }
         let at = self.record_change('o', &piece.text, piece.exact.as_deref());
-        let recorded = self.recorder.length();
-        self.checkpoints.wrote(at, piece.bytes().len(), recorded);
+        let position = self.recorder.position();
+        self.checkpoints.wrote(at, piece.bytes().len(), position);
         self.tell(|peer| peer.output(at, piece.bytes()));
     }
 
@@ -315,15 +330,6 @@ impl Shim {
         let at = self.recorder.record_exactly(code, data, exact);
         self.recorder.clock().changed(at);
         at
-    }
-
-    /// Recorder warnings are queued until a daemon connects.
-    fn tell_news(&mut self) {
-        if self.peer.is_some()
-            && let Some(text) = self.recorder.take_news()
-        {
-            self.report(FromShim::Trouble { text });
-        }
     }
 
     fn report(&mut self, message: FromShim) {
@@ -365,37 +371,39 @@ impl Shim {
 
     /// Creates removed files again.
     fn restore(&mut self) {
-        for text in self.restored() {
+        self.recorder.restore();
+        if let Err(text) = self.listener.restore() {
             self.trouble(text);
         }
     }
 
-    /// The same; returns warnings for a person.
-    fn restored(&mut self) -> Vec<String> {
-        let recording = match self.recorder.restore() {
-            Ok(false) => None,
-            Ok(true) => Some("its recording was removed, and is made again".to_owned()),
-            Err(fault) => Some(format!(
-                "its recording was removed, and can't be made again: {fault}"
-            )),
-        };
-        let socket = self.listener.restore().err();
-        recording.into_iter().chain(socket).collect()
-    }
-
     /// The newest daemon replaces the previous one.
     fn welcome(&mut self) {
-        while let Some(peer) = self.listener.accept() {
+        while !self.recorder.moves()
+            && let Some(peer) = self.listener.accept()
+        {
             // It reads the recording at once.
-            let news = self.restored();
-            self.peer = Some(peer);
+            self.recorder.restore();
+            let socket = self.listener.restore();
             self.held_until = None;
-            let hello = self.hello();
+            let (hello, unwritten) = self.hello();
+            self.peer = Some(peer);
             self.tell(|peer| peer.greet(&hello));
-            news.into_iter().for_each(|text| self.trouble(text));
+            for event in &unwritten {
+                if let Job::Event(event) = &**event {
+                    self.hand_over(event);
+                }
+            }
+            if let Err(text) = socket {
+                self.trouble(text);
+            }
+            if self.recorder.hangs() {
+                self.tell_hanging();
+            }
             // The silences that it finds in the recording may be long over, and must not look incomplete.
             let told = self.recorder.clock().told();
             told.for_each(|at| self.report(FromShim::Quiet { at }));
+            self.tell_news();
         }
     }
 
@@ -440,21 +448,17 @@ impl Shim {
         let last_change = self.recorder.clock().last_change();
         let is_current = !came && last_change.is_none_or(|last| last <= seen);
         self.held_until = (!is_current).then(|| Instant::now() + HOLD);
-        let rotated = if is_current && !self.text.is_holding() {
-            let size = (self.pty.cols, self.pty.rows);
-            self.recorder
-                .rotate(to, size, snapshot)
-                .map_err(|fault| fault.to_string())
+        let reason = if !is_current || self.text.is_holding() {
+            "there is newer output than the snapshot shows"
+        } else if self.recorder.position().is_none() {
+            "its disk is behind"
         } else {
-            Err("there is newer output than the snapshot shows".to_owned())
+            let size = (self.pty.cols, self.pty.rows);
+            self.recorder.rotate(to, size, snapshot);
+            return self.follow_recording();
         };
-        if rotated.is_ok() {
-            self.checkpoints.forget();
-        }
-        self.report(match rotated {
-            Ok(at) => FromShim::Rotated { at },
-            Err(reason) => FromShim::NotRotated { reason },
-        });
+        let reason = reason.to_owned();
+        self.report(FromShim::NotRotated { reason });
     }
 
     fn trouble(&mut self, text: impl Into<String>) {

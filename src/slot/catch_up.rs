@@ -74,6 +74,8 @@ impl<K: ProgramKind> Slot<K> {
             self.screen.clear((hello.cols, hello.rows));
             self.own.observe_with(Observer::new());
         }
+        let seen = (!is_blank).then(|| self.screen.terminal().last_change());
+        self.link.knows_up_to(seen);
         self.screen.begin_anew();
         let is_ours = questions == Questions::Open || !self.screen.output().is_new();
         let overflowed = self.screen.output().has_overflowed();

@@ -57,6 +57,11 @@ impl<K: ProgramKind> Slot<K> {
     pub(super) fn take_in(&mut self, message: Result<FromShim, LinkError>) -> ShimNews {
         let (mut frames, mut quiet) = (Vec::new(), None);
         match message {
+            Ok(FromShim::Output { at, .. } | FromShim::Resized { at, .. })
+                if self.link.has_seen(at) =>
+            {
+                // A shim hands over what waits for its disk, also to a daemon that has it already.
+            }
             Ok(FromShim::Output { at, bytes }) => {
                 let drawn = self.screen.feed(at, &bytes);
                 frames = drawn.frames;
@@ -83,6 +88,10 @@ impl<K: ProgramKind> Slot<K> {
             Ok(FromShim::NotRotated { reason }) => self.not_rotated(&reason),
             Ok(FromShim::Refused { n, reason }) => self.not_written(n, &reason),
             Ok(FromShim::Trouble { text }) => self.warn(&text),
+            Ok(FromShim::RecordingHangs { hangs }) => {
+                self.link.set_recording_hangs(hangs);
+                self.publish();
+            }
             Ok(FromShim::Ends) => return ShimNews::Ends,
             Ok(FromShim::Exited(report)) => return ShimNews::Exited(report),
             Err(error) => return ShimNews::Lost(error),

@@ -2,8 +2,10 @@
 //! has written is kept until the shim says that it is written.
 
 use super::rotation::Rotation;
+use crate::core::terminal::At;
 use crate::shim::{FromShim, Hello, LinkError, ShimLink, ToShim};
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Inputs of people that are kept until they are written: more than a person has on the way at once.
@@ -31,6 +33,10 @@ pub(super) struct Link {
     /// to. `None` if it is an older one, which keeps none.
     kept: Option<u64>,
     rotation: Rotation,
+    /// Whether the shim has said that the disk of the recording does not answer.
+    recording_hangs: bool,
+    /// The recorded time up to which this daemon had the program's output before this connection.
+    seen: Option<At>,
 }
 
 impl Link {
@@ -42,6 +48,7 @@ impl Link {
         self.last_input = hello.last_input;
         self.kept = hello.note.as_ref().map(|_| 0);
         self.rotation = Rotation::of(hello);
+        self.recording_hangs = false;
     }
 
     /// Whether the shim is to be told the note with this number.
@@ -58,6 +65,25 @@ impl Link {
     /// The rotation of the file that the shim writes.
     pub fn rotation(&mut self) -> &mut Rotation {
         &mut self.rotation
+    }
+
+    /// Up to this time the output is known from an earlier connection to the same shim.
+    pub fn knows_up_to(&mut self, seen: Option<At>) {
+        self.seen = seen;
+    }
+
+    pub fn has_seen(&self, at: At) -> bool {
+        self.seen.is_some_and(|seen| at <= seen)
+    }
+
+    pub fn set_recording_hangs(&mut self, hangs: bool) {
+        self.recording_hangs = hangs;
+    }
+
+    /// The file that the shim writes, while its disk does not answer.
+    pub fn hung_recording(&self) -> Option<PathBuf> {
+        let hangs = self.is_open() && self.recording_hangs;
+        hangs.then(|| self.rotation.recording.clone())
     }
 
     /// Its program is another one than before: what people wrote was for the other.

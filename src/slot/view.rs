@@ -51,6 +51,7 @@ impl<K: ProgramKind> Slot<K> {
             cause: self.machine.cause().map(str::to_owned),
             cost: (self.program.settings().supervision.counts_cost())
                 .then(|| self.machine.past().cost.as_f64()),
+            hung_recording: self.link.hung_recording(),
             attached: self.screen.viewers(),
             changed: !new_settings.is_empty() || self.has_new_settings(),
             new_settings,
@@ -191,6 +192,7 @@ pub(super) fn first_status(config: &SlotConfig, paths: &SlotPaths) -> SlotStatus
         unanswered: 0,
         foreground: None,
         stopped: None,
+        hung_recording: None,
         health: Vec::new(),
         attached: 0,
         changed: false,

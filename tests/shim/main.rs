@@ -1,6 +1,7 @@
 //! The shim, driven through the real binary as the daemon drives it.
 
 mod end;
+mod hanging;
 mod stage;
 mod start;
 mod survival;

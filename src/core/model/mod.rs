@@ -90,7 +90,7 @@ pub struct Pong {
 pub enum Condition {
     /// The disk of the log or the state directory is full.
     DiskFull,
-    /// The disk of the log or the state directory does not answer.
+    /// The disk of the log or the state directory, or of a recording, does not answer. The text has the path.
     DiskHangs,
     /// A directory that the daemon needs was removed and can't be made again, or can't be used any more.
     DirectoryLost,
@@ -183,6 +183,9 @@ pub struct SlotStatus {
     /// If a signal has stopped its program or its shim: how to continue it; looked up on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
+    /// Its recording, while the disk of that does not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hung_recording: Option<PathBuf>,
     /// The daemon's current problems, which affect this slot too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub health: Vec<Ailment>,

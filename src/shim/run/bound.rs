@@ -1,12 +1,7 @@
 //! The bound on a recording while no daemon rotates it.
 
 use super::Shim;
-use crate::core::cast::{BrokenCast, CastKind, Recording};
-use crate::core::terminal::Terminal;
-use crate::os::files;
 use crate::os::log_file::Cap;
-use crate::shim::recorder::Recorder;
-use std::io::BufReader;
 
 /// How long a recording may become without a daemon.
 pub(super) struct RecordingBound {
@@ -20,6 +15,12 @@ impl RecordingBound {
         let again_at = 0;
         RecordingBound { cap, again_at }
     }
+
+    /// A failed rotation is tried again after as many bytes again.
+    pub fn moved(&mut self, is_rotated: bool, length: u64) {
+        let again_at = self.cap.map_or(0, |cap| length + cap.bytes);
+        self.again_at = if is_rotated { 0 } else { again_at };
+    }
 }
 
 impl Shim {
@@ -28,42 +29,10 @@ impl Shim {
         let Some(cap) = self.bound.cap.filter(|_| self.peer.is_none()) else {
             return;
         };
-        let length = self.recorder.length();
-        if length < self.bound.again_at.max(cap.bytes) || self.text.is_holding() {
-            return;
-        }
-        // If this fails, the oldest file is overwritten, which keeps the total.
-        let _ = files::make_room(self.recorder.path(), cap.files);
-        let to = files::rotated(self.recorder.path(), 1);
-        let size = (self.pty.cols, self.pty.rows);
-        let snapshot = snapshot_of(&self.recorder).unwrap_or_default();
-        let rotated = self.recorder.rotate(&to, size, &snapshot);
-        if rotated.is_ok() {
-            self.checkpoints.forget();
-        }
-        // A failed rotation is tried again after as many bytes again.
-        self.bound.again_at = rotated.map_or(length + cap.bytes, |_| 0);
-    }
-}
-
-/// The bytes that draw the last screen of a recording.
-fn snapshot_of(recorder: &Recorder) -> Result<String, BrokenCast> {
-    let reader = recorder
-        .reader()
-        .map_err(|source| BrokenCast::Read { line: 0, source })?;
-    let recording = Recording::read(BufReader::new(reader))?;
-    let mut terminal = Terminal::new(recording.header().cols, recording.header().rows);
-    for event in recording {
-        let event = event?;
-        match &event.what {
-            CastKind::Output(text) => terminal.skim(event.at, text.as_bytes()),
-            CastKind::Resize { cols, rows } => drop(terminal.resize(event.at, *cols, *rows)),
-            marker if marker.begins_a_run() => {
-                let (cols, rows) = terminal.size();
-                terminal = Terminal::new(cols, rows);
-            }
-            _ => {}
+        let is_long = self.recorder.length() >= self.bound.again_at.max(cap.bytes);
+        if is_long && !self.text.is_holding() && !self.recorder.moves() {
+            self.recorder.bound(cap, (self.pty.cols, self.pty.rows));
+            self.follow_recording();
         }
     }
-    Ok(String::from_utf8_lossy(&terminal.snapshot()).into_owned())
 }
