@@ -10,7 +10,7 @@ mod writer;
 pub use asked::{AskedCall, AskedCalls, EarlierAnswers, recent};
 pub use chain::{BrokenChain, Head, Verified, entries, verify, verify_files};
 pub use kept::KeptHead;
-pub use writer::Audit;
+pub use writer::{Audit, AuditFault};
 
 use crate::core::claude::HookEvent;
 use crate::core::model::NO_ANSWER;
@@ -136,6 +136,21 @@ pub struct AuditGap {
     pub refused: u64,
     pub from: DateTime<Utc>,
     pub to: DateTime<Utc>,
+}
+
+impl AuditGap {
+    /// Adds a gap to another, of which it may be the begin, the end or a part.
+    fn join(gap: &mut Option<AuditGap>, more: AuditGap) {
+        *gap = Some(match gap.take() {
+            None => more,
+            Some(before) => AuditGap {
+                lost: before.lost + more.lost,
+                refused: before.refused + more.refused,
+                from: before.from.min(more.from),
+                to: before.to.max(more.to),
+            },
+        });
+    }
 }
 
 /// A record at its position in the chain.

@@ -4,7 +4,7 @@ use super::chain::{Chain, KEPT};
 use super::witness::{AuditWitness, SystemLog};
 use super::{AuditGap, Head, KeptHead, Record};
 use crate::core::text::secrets;
-use crate::os::{blocking, files, headroom};
+use crate::os::{blocking, files, headroom, remedy};
 use chrono::{DateTime, SecondsFormat, Utc};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,27 @@ enum OnFailure {
     Proceed,
 }
 
-type Job = (Record, OnFailure, oneshot::Sender<io::Result<u64>>);
+impl OnFailure {
+    /// The gap that one entry leaves.
+    fn gap(self, asked: DateTime<Utc>) -> AuditGap {
+        AuditGap {
+            lost: u64::from(self == OnFailure::Proceed),
+            refused: u64::from(self == OnFailure::Refuse),
+            from: asked,
+            to: asked,
+        }
+    }
+}
+
+/// An entry on its way to the writer.
+#[derive(Debug)]
+struct Job {
+    record: Record,
+    on_failure: OnFailure,
+    /// When the action was to be done.
+    asked: DateTime<Utc>,
+    done: oneshot::Sender<io::Result<u64>>,
+}
 
 /// The maximum of queued jobs: one for each slot that decides at the same moment, with room to spare.
 const MAX_JOBS: usize = 256;
@@ -38,9 +58,26 @@ const RETRY: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Audit {
     jobs: mpsc::Sender<Job>,
-    failing: watch::Receiver<Option<String>>,
-    fails: watch::Sender<Option<String>>,
+    failing: watch::Receiver<Option<AuditFault>>,
+    fails: watch::Sender<Option<AuditFault>>,
     progress: Arc<WriteProgress>,
+    path: Arc<Path>,
+}
+
+/// Why no entry can be written now, and what helps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditFault {
+    pub text: String,
+    pub remedy: String,
+}
+
+impl AuditFault {
+    fn new(error: &io::Error, path: &Path) -> AuditFault {
+        AuditFault {
+            text: error.to_string(),
+            remedy: remedy::of(error, path),
+        }
+    }
 }
 
 /// The state of the writer, for callers that would wait for it.
@@ -48,8 +85,8 @@ pub struct Audit {
 struct WriteProgress {
     /// When the current write began.
     began: Mutex<Option<std::time::Instant>>,
-    /// Entries that did not fit into the queue: lost ones, and refused ones.
-    missed: Mutex<(u64, u64)>,
+    /// Entries that did not fit into the queue.
+    missed: Mutex<Option<AuditGap>>,
 }
 
 impl WriteProgress {
@@ -58,12 +95,8 @@ impl WriteProgress {
         began.is_some_and(|began| began.elapsed() >= LIMIT)
     }
 
-    fn miss(&self, on_failure: OnFailure) {
-        let mut missed = locked(&self.missed);
-        match on_failure {
-            OnFailure::Proceed => missed.0 += 1,
-            OnFailure::Refuse => missed.1 += 1,
-        }
+    fn miss(&self, on_failure: OnFailure, asked: DateTime<Utc>) {
+        AuditGap::join(&mut locked(&self.missed), on_failure.gap(asked));
     }
 }
 
@@ -100,6 +133,7 @@ impl Audit {
             witness,
             written,
             failing: failing.clone(),
+            path: path.to_owned(),
             progress: Arc::default(),
             kept_file,
             keeps: true,
@@ -111,6 +145,7 @@ impl Audit {
             failing: fails,
             fails: failing,
             progress: writer.progress.clone(),
+            path: path.into(),
         };
         // A separate thread, because the disk may not answer.
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -136,7 +171,7 @@ impl Audit {
     }
 
     /// Why no entry can be written now.
-    pub fn failing(&self) -> watch::Receiver<Option<String>> {
+    pub fn failing(&self) -> watch::Receiver<Option<AuditFault>> {
         self.failing.clone()
     }
 
@@ -144,11 +179,17 @@ impl Audit {
         record.why = secrets::mask(&record.why);
         let gone = || io::Error::other("the audit writer is gone");
         let (done, written) = oneshot::channel();
-        let job = (record, on_failure, done);
+        let asked = now();
+        let job = Job {
+            record,
+            on_failure,
+            asked,
+            done,
+        };
         if self.progress.hangs() {
             // The job is counted, and written later if its action is done anyway.
             if self.jobs.try_send(job).is_err() {
-                self.progress.miss(on_failure);
+                self.progress.miss(on_failure, asked);
             }
             return Err(no_answer());
         }
@@ -159,7 +200,8 @@ impl Audit {
         match tokio::time::timeout(LIMIT, given).await {
             Ok(written) => written,
             Err(_) => {
-                self.fails.send_replace(Some(no_answer().to_string()));
+                let fault = AuditFault::new(&no_answer(), &self.path);
+                self.fails.send_replace(Some(fault));
                 Err(no_answer())
             }
         }
@@ -170,7 +212,8 @@ struct AuditWriter {
     chain: Chain,
     witness: AuditWitness,
     written: watch::Sender<u64>,
-    failing: watch::Sender<Option<String>>,
+    failing: watch::Sender<Option<AuditFault>>,
+    path: PathBuf,
     progress: Arc<WriteProgress>,
     kept_file: PathBuf,
     /// Whether the last head could be kept.
@@ -201,20 +244,26 @@ impl AuditWriter {
         *locked(&self.progress.began) = None;
     }
 
-    fn serve(&mut self, (record, on_failure, done): Job) {
+    fn serve(&mut self, job: Job) {
+        let Job {
+            record,
+            on_failure,
+            asked,
+            done,
+        } = job;
         *locked(&self.progress.began) = Some(std::time::Instant::now());
         self.note_missed();
         if on_failure == OnFailure::Refuse && done.is_closed() {
             // The caller has given up, and the action was not done.
-            self.widen_gap(on_failure);
+            self.widen_gap(on_failure.gap(asked));
         } else {
             let key = record.key.clone().unwrap_or_else(|| "answer".to_owned());
             let slot = record.slot.clone();
-            let written = self.take(record, on_failure);
+            let written = self.take(record, on_failure.gap(asked));
             let is_written = written.is_ok();
             if done.send(written).is_err() && is_written && on_failure == OnFailure::Refuse {
                 let undone = Record::no_effect(&slot, &key, TOO_LATE);
-                let _ = self.take(undone, OnFailure::Proceed);
+                let _ = self.take(undone, OnFailure::Proceed.gap(now()));
             }
         }
         *locked(&self.progress.began) = None;
@@ -222,16 +271,14 @@ impl AuditWriter {
 
     /// Counts the entries that callers could not queue while the writer hung.
     fn note_missed(&mut self) {
-        let (lost, refused) = std::mem::take(&mut *locked(&self.progress.missed));
-        if (lost, refused) != (0, 0) {
-            let gap = self.open_gap();
-            gap.lost += lost;
-            gap.refused += refused;
-            self.keep_head();
+        let missed = locked(&self.progress.missed).take();
+        if let Some(missed) = missed {
+            self.widen_gap(missed);
         }
     }
 
-    fn take(&mut self, record: Record, on_failure: OnFailure) -> io::Result<u64> {
+    /// Writes the entry; if that fails, its gap is added to that which is recorded later.
+    fn take(&mut self, record: Record, gap: AuditGap) -> io::Result<u64> {
         let written = self.close_gap().and_then(|()| self.append(record));
         match &written {
             Ok(_) => {
@@ -239,8 +286,9 @@ impl AuditWriter {
                     .send_if_modified(|failing| failing.take().is_some());
             }
             Err(error) => {
-                self.failing.send_replace(Some(error.to_string()));
-                self.widen_gap(on_failure);
+                let fault = AuditFault::new(error, &self.path);
+                self.failing.send_replace(Some(fault));
+                self.widen_gap(gap);
             }
         }
         written
@@ -259,26 +307,9 @@ impl AuditWriter {
         Ok(())
     }
 
-    fn widen_gap(&mut self, on_failure: OnFailure) {
-        let gap = self.open_gap();
-        match on_failure {
-            OnFailure::Refuse => gap.refused += 1,
-            OnFailure::Proceed => gap.lost += 1,
-        }
+    fn widen_gap(&mut self, more: AuditGap) {
+        AuditGap::join(&mut self.gap, more);
         self.keep_head();
-    }
-
-    /// The gap, extended to the present time.
-    fn open_gap(&mut self) -> &mut AuditGap {
-        let now = now();
-        let gap = self.gap.get_or_insert(AuditGap {
-            lost: 0,
-            refused: 0,
-            from: now,
-            to: now,
-        });
-        gap.to = now;
-        gap
     }
 
     fn append(&mut self, record: Record) -> io::Result<u64> {

@@ -2,6 +2,7 @@
 
 use super::Holder;
 use crate::core::text::diagnostic::ConfigError;
+use crate::os::remedy;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -54,13 +55,8 @@ impl DaemonError {
     /// The error for a file or directory of the daemon that can't be used.
     pub(crate) fn file(path: &Path, error: &io::Error) -> DaemonError {
         let fault = DaemonError::place(path.display().to_string(), error);
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => fault.next(format!(
-                "make room on the disk of {}, then start it again",
-                path.parent().unwrap_or(path).display()
-            )),
-            _ => fault,
-        }
+        let remedy = remedy::of(error, path.parent().unwrap_or(path));
+        fault.next(format!("{remedy}; then start it again"))
     }
 
     pub(crate) fn next(self, step: impl Into<String>) -> DaemonError {

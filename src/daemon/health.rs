@@ -3,10 +3,11 @@
 //! event when it ends, and in the status meanwhile.
 
 use super::Slots;
+use crate::audit::AuditFault;
 use crate::core::model::{Ailment, Condition, EventKind, SlotStatus};
 use crate::os::blocking::Worker;
-use crate::os::headroom;
 use crate::os::process_stat::Stat;
+use crate::os::{headroom, remedy};
 use crate::push::Failing;
 use crate::slot::{SlotCommand, SlotContext};
 use chrono::{DateTime, Local, Utc};
@@ -28,14 +29,11 @@ const STEP: Duration = Duration::from_secs(1);
 /// A slot that does not take its warning within this time is busy; the status has the warning in any case.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// The remedy if a disk does not answer.
-const HANGS: &str = "check the disk: missiond writes its queued data as soon as it answers";
-
 /// A kind of problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Trouble {
     Disk(&'static str, PathBuf),
-    Hangs,
+    Hangs(PathBuf),
     Audit,
     Clock,
     Files,
@@ -88,6 +86,7 @@ pub(super) fn start(
         since: BTreeMap::new(),
         clock: WallClock::new(SystemTime::now(), Instant::now()),
         looking: Worker::new(PACE),
+        disks: [Worker::new(PACE), Worker::new(PACE)],
     };
     let task = tokio::spawn(async move {
         loop {
@@ -129,44 +128,84 @@ struct Health {
     since: BTreeMap<Trouble, DateTime<Utc>>,
     clock: WallClock,
     looking: Worker,
+    /// The same for the log and the state directory, so that the one that hangs is named.
+    disks: [Worker; 2],
 }
 
 impl Health {
     async fn look(&mut self) {
-        let places = [
-            ("log", self.context.logs.clone()),
-            ("state", self.context.state.clone()),
-        ];
         let slots = self.slots.borrow().clone();
-        let programs: Vec<HeavyProgram> = slots
-            .values()
-            .map(|slot| HeavyProgram::of(&slot.watch_status().borrow()))
-            .collect();
-        let found = self.looking.run(move || look(places, programs)).await;
-        let hangs = matches!(&found, Err(error) if error.kind() == io::ErrorKind::TimedOut);
+        let mut programs = Vec::new();
+        let mut hung_recordings = Vec::new();
+        for slot in slots.values() {
+            let status = slot.watch_status();
+            let status = status.borrow();
+            programs.push(HeavyProgram::of(&status));
+            hung_recordings.extend(status.hung_recording.clone());
+        }
+        let found = self.looking.run(move || look(programs)).await;
         let lack = |error: io::Error| Words::new(error.to_string(), headroom::MORE_FILES);
         let mut troubles = found.map_err(lack).flatten().unwrap_or_else(|lack| {
             // Nothing else could be checked, so the known problems stay.
             let mut known = self.known.clone();
-            if !hangs {
-                known.insert(Trouble::Files, lack);
-            }
+            known.insert(Trouble::Files, lack);
             known
         });
-        let no_look =
-            hangs.then(|| "the disk of the log or the state directory does not answer".to_owned());
-        match self.context.bus.hanging().or(no_look) {
-            Some(text) => drop(troubles.insert(Trouble::Hangs, Words::new(text, HANGS))),
-            None => drop(troubles.remove(&Trouble::Hangs)),
-        }
+        troubles.retain(|trouble, _| !matches!(trouble, Trouble::Disk(..) | Trouble::Hangs(_)));
+        self.look_at_disks(&mut troubles, hung_recordings).await;
         let audit = self.context.audit.failing().borrow().clone();
-        troubles.extend(audit.map(|error| (Trouble::Audit, audit_fails(&error))));
+        troubles.extend(audit.map(|fault| (Trouble::Audit, audit_fails(fault))));
         let set_back = self.clock.look(SystemTime::now(), Instant::now());
         troubles.extend(set_back.map(|text| (Trouble::Clock, text)));
         let unsent = self.unsent.borrow().clone().into_iter();
         let words = |text: String| Words::new(text, "try it: missiond notify test");
         troubles.extend(unsent.map(|(part, text)| (Trouble::Notify(part), words(text))));
         self.tell(troubles, &slots).await;
+    }
+
+    /// The disks that are full, and those that do not answer, each with its path.
+    async fn look_at_disks(&self, troubles: &mut Troubles, hung_recordings: Vec<PathBuf>) {
+        let places = [
+            ("log", self.context.logs.clone()),
+            ("state", self.context.state.clone()),
+        ];
+        let mut hung = BTreeMap::new();
+        for ((name, path), disk) in places.into_iter().zip(&self.disks) {
+            let place = path.clone();
+            match disk.run(move || headroom::is_disk_full(&place)).await {
+                Ok(true) => {
+                    let words = disk_is_full(name, &path);
+                    troubles.insert(Trouble::Disk(name, path), words);
+                }
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                    let text = format!("the disk of the {name} directory does not answer");
+                    hung.insert(path, text);
+                }
+                // A thread or a descriptor is missing, which is told elsewhere.
+                Ok(false) | Err(_) => {}
+            }
+        }
+        for (path, text) in self.context.bus.hanging(&self.context.logs) {
+            hung.insert(path, text);
+        }
+        if let Some(first) = hung_recordings.first() {
+            let text = match hung_recordings.len() {
+                1 => format!(
+                    "the disk of the recording {} does not answer",
+                    first.display()
+                ),
+                count => format!("the disk of {count} recordings does not answer"),
+            };
+            let logs = self.context.logs.clone();
+            hung.entry(logs)
+                .and_modify(|known| *known = format!("{known}; {text}"))
+                .or_insert(text);
+        }
+        for (path, text) in hung {
+            let text = format!("{}: {text}", path.display());
+            let words = Words::new(text, remedy::hung(&path));
+            troubles.insert(Trouble::Hangs(path), words);
+        }
     }
 
     async fn tell(&mut self, troubles: Troubles, slots: &Slots) {
@@ -224,7 +263,7 @@ impl Trouble {
     fn condition(&self) -> Option<Condition> {
         match self {
             Trouble::Disk(..) => Some(Condition::DiskFull),
-            Trouble::Hangs => Some(Condition::DiskHangs),
+            Trouble::Hangs(_) => Some(Condition::DiskHangs),
             Trouble::Audit => Some(Condition::AuditUnwritable),
             Trouble::Clock => Some(Condition::ClockSetBack),
             Trouble::Files => Some(Condition::FewDescriptors),
@@ -242,7 +281,7 @@ impl Trouble {
                     path.display()
                 )
             }
-            Trouble::Hangs => "the disk of the logs answers again".to_owned(),
+            Trouble::Hangs(path) => format!("the disk of {} answers again", path.display()),
             Trouble::Audit => "the audit is written again".to_owned(),
             Trouble::Clock => "the clock has passed the time from which it was set back".to_owned(),
             Trouble::Files => "there are file descriptors again".to_owned(),
@@ -271,24 +310,14 @@ impl HeavyProgram {
     }
 }
 
-/// Checks disks and processes. An error says that nothing can be checked.
-fn look(
-    places: [(&'static str, PathBuf); 2],
-    programs: Vec<HeavyProgram>,
-) -> Result<Troubles, Words> {
+/// Checks descriptors and processes. An error says that nothing can be checked.
+fn look(programs: Vec<HeavyProgram>) -> Result<Troubles, Words> {
     headroom::check_files_left().map_err(|lack| Words::new(lack.to_string(), lack.next))?;
-    let full = places
-        .into_iter()
-        .filter(|(_, path)| headroom::is_disk_full(path));
-    let disks = full.map(|(name, path)| {
-        let text = disk_is_full(name, &path);
-        (Trouble::Disk(name, path), text)
-    });
     let stopped = programs.into_iter().filter_map(|program| {
         let words = stopped_in_words(program.pid, program.shim_pid)?;
         Some((Trouble::Stopped(program.slot), words))
     });
-    Ok(disks.chain(stopped).collect())
+    Ok(stopped.collect())
 }
 
 fn disk_is_full(name: &str, path: &Path) -> Words {
@@ -300,15 +329,16 @@ fn disk_is_full(name: &str, path: &Path) -> Words {
     };
     let path = path.display();
     let text = format!("the disk of the {name} directory {path} is full: {comes_of_it}");
-    Words::new(text, "make room on it")
+    Words::new(text, format!("make room on the disk of {path}"))
 }
 
-fn audit_fails(error: &str) -> Words {
+fn audit_fails(fault: AuditFault) -> Words {
     let text = format!(
-        "the audit can't be written ({error}): messages, keys and approvals are refused, and a no, an interrupt and a stop \
-         still work"
+        "the audit can't be written ({}): messages, keys and approvals are refused, and a no, an interrupt and a stop \
+         still work",
+        fault.text
     );
-    Words::new(text, "make room on its disk")
+    Words::new(text, fault.remedy)
 }
 
 /// The wall clock, compared with the time that has passed.

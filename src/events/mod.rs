@@ -22,7 +22,7 @@ use crate::core::timeline::Tally;
 use chrono::Utc;
 use recent::Recent;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use writing::{EventWriter, UnwrittenEvents};
@@ -119,14 +119,16 @@ impl Bus {
 
     /// Like [`Bus::settled`], at the end of the daemon: waits as long as the disk answers.
     pub async fn close(&self) {
-        while !self.is_settled() && self.hanging().is_none() {
+        while !self.is_settled() && self.hanging(Path::new("")).is_empty() {
             self.settled().await;
         }
     }
 
-    /// The disk that does not answer now, as text. Listeners get the events that happened meanwhile.
-    pub fn hanging(&self) -> Option<String> {
-        self.writer.as_ref()?.hanging(self)
+    /// The disks that do not answer now, each with its path and what that means; `logs` is the directory of the slots' logs.
+    /// Listeners get the events that happened meanwhile.
+    pub fn hanging(&self, logs: &Path) -> Vec<(PathBuf, String)> {
+        let writer = self.writer.as_ref();
+        writer.map_or_else(Vec::new, |writer| writer.hanging(self, logs))
     }
 
     /// Counts of the events since this process began.

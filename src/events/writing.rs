@@ -7,7 +7,7 @@ use crate::core::model::EventKind;
 use crate::os::write_queue::WriteQueue;
 use std::fmt::Debug;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -64,6 +64,14 @@ struct WatchedLog {
     log: EventLog,
     /// Whether the last write failed, which was reported.
     failed: bool,
+}
+
+fn missing_entries(count: u64) -> String {
+    match count {
+        0 => "events are kept in memory until it does".to_owned(),
+        1 => "1 entry of the log is missing".to_owned(),
+        count => format!("{count} entries of the log are missing"),
+    }
 }
 
 impl EventWriter {
@@ -137,27 +145,23 @@ impl EventWriter {
         }
     }
 
-    /// The disk that does not answer now, as text.
-    pub fn hanging(&self, bus: &Bus) -> Option<String> {
+    /// The disks that do not answer now, each with its path and what that means; `logs` is the directory of the slots' logs.
+    pub fn hanging(&self, bus: &Bus, logs: &Path) -> Vec<(PathBuf, String)> {
         let mut ledger = bus.ledger();
-        let (path, mut missing) = (self.0.path.display(), ledger.unwritten.missing);
-        let text = match (self.0.events.hangs(), self.0.slots.hangs()) {
-            (false, false) => return None,
-            (true, _) => {
-                self.reserve(bus, &mut ledger);
-                format!("the disk of the event log {path} does not answer")
-            }
-            (false, true) => {
-                missing = self.0.missing_in_slots.load(Ordering::Relaxed);
-                "the disk of the slots' logs does not answer".to_owned()
-            }
-        };
-        let lost = match missing {
-            0 => "events are kept in memory until it does".to_owned(),
-            1 => "1 entry of the log is missing".to_owned(),
-            count => format!("{count} entries of the log are missing"),
-        };
-        Some(format!("{text}: {lost}"))
+        let mut hanging = Vec::new();
+        if self.0.events.hangs() {
+            self.reserve(bus, &mut ledger);
+            let lost = missing_entries(ledger.unwritten.missing);
+            let text = format!("the disk of the event log does not answer: {lost}");
+            let place = self.0.path.parent().unwrap_or(&self.0.path);
+            hanging.push((place.to_owned(), text));
+        }
+        if self.0.slots.hangs() {
+            let lost = missing_entries(self.0.missing_in_slots.load(Ordering::Relaxed));
+            let text = format!("the disk of the slots' logs does not answer: {lost}");
+            hanging.push((logs.to_owned(), text));
+        }
+        hanging
     }
 
     fn write_to(&self, bus: &Bus, event: &SharedEvent, file: Arc<dyn EventFile>) {

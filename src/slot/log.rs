@@ -6,6 +6,7 @@ use crate::audit::{Audit, Record};
 use crate::core::model::{EventKind, Fault, RpcError};
 use crate::core::settings::{SlotConfig, Supervision};
 use crate::events::Bus;
+use crate::os::remedy;
 use std::io;
 
 #[derive(Debug)]
@@ -69,8 +70,8 @@ impl SlotLog {
             let text = format!("the audit can't be written ({error}), so nothing was pressed");
             let logs = self.paths.log.parent().unwrap_or(&self.paths.log);
             RpcError::new(Fault::Refused, text).next(format!(
-                "make room on the disk of {}; what works: missiond confirm {slot} no, missiond interrupt {slot}, missiond stop {slot}",
-                logs.display(),
+                "{}; what works: missiond confirm {slot} no, missiond interrupt {slot}, missiond stop {slot}",
+                remedy::of(&error, logs),
                 slot = self.slot,
             ))
         })

@@ -6,6 +6,7 @@ use crate::core::machine::{DesiredState, OwnText, Past, Reply, Token};
 use crate::core::model::{Fault, RpcError};
 use crate::events::Bus;
 use crate::os::blocking::Worker;
+use crate::os::remedy;
 use chrono::{DateTime, TimeDelta, Utc};
 use std::io;
 use std::ops::Deref;
@@ -208,7 +209,7 @@ impl MemoryFile {
         let file = self.path.display();
         let fault = written.err().map(|error| SaveFault {
             text: format!("{file} can't be written: {error}"),
-            remedy: remedy(&error),
+            remedy: remedy(&error, &self.path),
         });
         let news = match (&fault, &self.fault) {
             (Some(fault), None) => Some(SaveNews::Failing(fault.text.clone())),
@@ -241,18 +242,15 @@ impl MemoryFile {
 #[derive(Debug)]
 struct SaveFault {
     text: String,
-    remedy: &'static str,
+    remedy: String,
 }
 
-fn remedy(error: &io::Error) -> &'static str {
+fn remedy(error: &io::Error, file: &Path) -> String {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            "see what is wrong with the state directory: missiond status"
+            "see what is wrong with the state directory: missiond status".to_owned()
         }
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "see to it that you can write the state directory"
-        }
-        _ => "make room on the disk of the state directory",
+        _ => remedy::of(error, file.parent().unwrap_or(file)),
     }
 }
 

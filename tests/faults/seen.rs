@@ -1,6 +1,6 @@
 //! What hampers a slot or the daemon is in the status, and an event when it begins and when it ends.
 
-use super::shells::shells;
+use super::shells::{ECHOES, shells};
 use crate::support::daemon::Daemon;
 use crate::support::disk::SmallDisk;
 use crate::support::until;
@@ -29,7 +29,8 @@ fn a_full_disk_is_in_the_status_until_there_is_room() {
     until("the full disk to be seen", || {
         status_has(&daemon, &format!("{full} is full")).then_some(())
     });
-    assert!(status_has(&daemon, "make room on it"));
+    let remedy = format!("make room on the disk of {}", daemon.logs().display());
+    assert!(status_has(&daemon, &remedy));
     // Scripts find it with each slot, and without any.
     let of_slot = daemon.status("a")["health"].clone();
     for health in [&of_slot, &daemon.json(&["stats"])["health"]] {
@@ -42,7 +43,7 @@ fn a_full_disk_is_in_the_status_until_there_is_room() {
         };
         let text = full_disk["text"].as_str().expect("a text");
         assert!(text.starts_with(&format!("{full} is full: ")), "{health}");
-        assert_eq!(full_disk["remedy"], "make room on it");
+        assert_eq!(full_disk["remedy"], remedy);
         let since: chrono::DateTime<chrono::Utc> =
             serde_json::from_value(full_disk["since"].clone()).expect("a time");
         assert!(since <= chrono::Utc::now(), "{health}");
@@ -93,4 +94,39 @@ fn a_stopped_program_or_shim_is_told_with_the_way_to_continue_it() {
         });
     }
     assert!(daemon.status("a")["stopped"].is_null());
+}
+
+/// A daemon that is killed comes back also on a full disk, with its slots, and says what it can't do.
+#[test]
+fn a_killed_daemon_starts_again_on_a_full_disk_and_says_so() {
+    for place in ["logs", "state/missiond/missiond"] {
+        let mut daemon = shells(&["a"], ECHOES);
+        let place = daemon.root().join(place);
+        daemon.cmd(&["down", "--yes"]).expect(0);
+        daemon.ended();
+        let Some(disk) = SmallDisk::mount(&place, "512k") else {
+            return;
+        };
+        daemon.again();
+        daemon.wait_state("a", "idle");
+        let pid = daemon.status("a")["pid"].clone();
+        disk.fill();
+        daemon.crash();
+        daemon.again();
+        daemon.wait_state("a", "idle");
+        assert_eq!(daemon.status("a")["pid"], pid, "the same program");
+        until("the full disk to be told", || {
+            let shown = daemon.cmd(&["status"]).stdout;
+            shown
+                .contains(&format!("{} is full", place.display()))
+                .then_some(())
+        });
+        disk.free();
+        until("the end of it to be told", || {
+            let shown = daemon.cmd(&["status"]).stdout;
+            (!shown.contains("is full")).then_some(())
+        });
+        daemon.cmd(&["down", "--yes"]).expect(0);
+        daemon.ended();
+    }
 }

@@ -9,7 +9,7 @@ use crate::core::claude::keys;
 use crate::core::model::{
     Always, ConfirmAnswer, ConfirmParams, Fault, Person, RpcError, SendAnswer,
 };
-use crate::os::{files, paths};
+use crate::os::{files, paths, remedy};
 use crate::slot::DaemonEnd;
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
@@ -288,7 +288,8 @@ impl<R: OnceRequest> Once<R> {
                     "the {} can't be written down, and nothing was done: {error}",
                     R::NOUN
                 );
-                let next = format!("make room in {}, then try again", self.directory.display());
+                let remedy = remedy::of(&error, &self.directory);
+                let next = format!("{remedy}; then try again");
                 return Err(RpcError::new(Fault::Refused, text).next(next));
             }
             _ => self.forget_oldest(),
