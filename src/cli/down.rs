@@ -1,4 +1,5 @@
 use crate::cli::context::{ANSWER_LIMIT, Context};
+use crate::cli::disk_limit;
 use crate::cli::duration;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::sanitise;
@@ -164,8 +165,10 @@ impl Down {
     }
 
     async fn end(&self, mut client: Client) -> Result<Pong, Failure> {
+        let mut pid = None;
         let ending = async {
             let pong = client.call::<Ping>(Nothing {}).await?;
+            pid = Some(pong.pid);
             let process = Process::of(pong.pid);
             client
                 .call::<Request>(DownParams { keep: self.keep })
@@ -176,7 +179,9 @@ impl Down {
         let timeout = humantime::format_duration(self.timeout);
         let ended = tokio::time::timeout(self.timeout, ending).await;
         ended.unwrap_or_else(|_| {
-            let text = format!("the daemon has not ended within {timeout}");
+            let why = pid.and_then(disk_limit::waits_for);
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            let text = format!("the daemon has not ended within {timeout}{why}");
             Err(Failure::timed_out(text).next("it may still be ending its slots: missiond status"))
         })
     }

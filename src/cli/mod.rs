@@ -47,6 +47,7 @@ mod config;
 mod confirm;
 mod cost;
 mod demo;
+mod disk_limit;
 mod doctor;
 mod down;
 mod events;
@@ -246,7 +247,18 @@ fn misused(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::from(error.use_stderr()) * 2)
 }
 
+/// Whether it runs for as long as somebody wants, and may wait for a disk as long as that takes.
+fn stays(command: &Verb) -> bool {
+    matches!(
+        command,
+        Verb::Run(_) | Verb::Mcp(_) | Verb::Web(_) | Verb::Top(_) | Verb::Attach(_) | Verb::Demo(_)
+    )
+}
+
 fn dispatch(command: Verb, context: &Context) -> Result<(), Failure> {
+    if !stays(&command) {
+        disk_limit::start(context.out.json);
+    }
     macro_rules! run {
         (alone: $($alone:ident),+; on_a_runtime: $($verb:ident),+ $(,)?) => {
             match command {

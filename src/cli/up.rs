@@ -1,4 +1,5 @@
 use crate::cli::context::Context;
+use crate::cli::disk_limit;
 use crate::cli::duration;
 use crate::cli::failure::{Blame, Failure};
 use crate::cli::run;
@@ -12,7 +13,7 @@ use crate::core::model::{Fault, Pong};
 use crate::core::text::quoting::quoted;
 use crate::daemon::{Holder, check_log_directory};
 use crate::os::files::same_file;
-use crate::os::{files, headroom};
+use crate::os::{files, headroom, remedy};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use std::fs::{DirBuilder, File};
@@ -225,11 +226,11 @@ fn open_log(logs: &Path) -> Result<(File, u64), Failure> {
     let fault = |error: std::io::Error| {
         let shown = logs.display();
         let next = match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                format!("make room on the disk of {shown}, then start it again")
+            ErrorKind::PermissionDenied => {
+                "set `logs` under [daemon] in the config to a directory that you can write"
+                    .to_owned()
             }
-            _ => "set `logs` under [daemon] in the config to a directory that you can write"
-                .to_owned(),
+            _ => format!("{}; then start it again", remedy::of(&error, logs)),
         };
         Failure::failed(format!("cannot write the log in {shown}: {error}")).next(next)
     };
@@ -330,13 +331,15 @@ fn another(place: &DaemonPlace, pong: &Pong) -> Failure {
 
 /// A daemon that started something ends it in order when it is told to.
 fn give_up(child: &Child, timeout: Duration, place: &DaemonPlace) -> Failure {
+    let waits_for = child.id().and_then(disk_limit::waits_for);
     if let Some(pid) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
         // It may just have ended by itself.
         let _ = kill_process(pid, Signal::TERM);
     }
     let timeout = humantime::format_duration(timeout);
+    let why = waits_for.map_or_else(String::new, |why| format!(": {why}"));
     Failure::timed_out(format!(
-        "the daemon has not answered within {timeout}; it was told to end"
+        "the daemon has not answered within {timeout}{why}; it was told to end"
     ))
     .next(format!("see {}", log_file(&place.logs).display()))
 }

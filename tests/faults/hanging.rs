@@ -2,8 +2,10 @@
 
 use super::shells::{ECHOES, echoes, recorded, shells};
 use crate::support::daemon::Daemon;
+use crate::support::frozen_disk::FrozenDisk;
 use crate::support::hung_file::HungFile;
 use crate::support::until;
+use missiond::audit::verify_files;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,11 @@ use std::time::{Duration, Instant};
 
 /// A command that waits for a disk that hangs for ever takes for ever. This is a long time for one that does not.
 const SOON: Duration = Duration::from_secs(20);
+
+/// Writes all the time, and says what it reads.
+const TICKS_AND_ECHOES: &str = "stty -echo; \
+    (i=0; while :; do i=$((i+1)); echo \"tick $i\"; sleep 0.05; done) & \
+    while read -r line; do echo \"got $line\"; done";
 
 #[track_caller]
 fn soon(daemon: &Daemon, command: &[&str]) {
@@ -33,9 +40,14 @@ fn hang(daemon: &Daemon, file: &Path) -> Option<HungFile> {
     Some(hung)
 }
 
+/// What the daemon says of its own trouble.
+fn health(daemon: &Daemon) -> Value {
+    daemon.json(&["stats"])["health"].clone()
+}
+
 /// The conditions of the daemon at present.
 fn conditions(daemon: &Daemon) -> Vec<String> {
-    let health = daemon.json(&["stats"])["health"].clone();
+    let health = health(daemon);
     let all = health.as_array().cloned().unwrap_or_default();
     let name = |one: &Value| one["condition"].as_str().unwrap_or_default().to_owned();
     all.iter().map(name).collect()
@@ -161,6 +173,7 @@ fn an_audit_that_hangs_refuses_keys_and_holds_up_nothing_else() {
         daemon.wait_state(slot, "idle");
     }
     echoes(&daemon, "before");
+    let began = chrono::Utc::now();
     let Some(hung) = hang(&daemon, &daemon.logs().join("audit.jsonl")) else {
         return;
     };
@@ -179,6 +192,9 @@ fn an_audit_that_hangs_refuses_keys_and_holds_up_nothing_else() {
             .contains(&"audit_unwritable".to_owned())
             .then_some(())
     });
+    let health = health(&daemon).to_string();
+    assert!(!health.contains("make room"), "{health}");
+    let healed = chrono::Utc::now();
     drop(hung);
     until("keys to be taken again", || {
         let written = daemon.cmd(&["write", "a", "after\\r"]);
@@ -192,5 +208,129 @@ fn an_audit_that_hangs_refuses_keys_and_holds_up_nothing_else() {
         conditions(&daemon).is_empty().then_some(())
     });
     daemon.cmd(&["audit", "verify"]).expect(0);
+    let audit = daemon.logs().join("audit.jsonl");
+    let verified = verify_files(&audit, &[]).expect("it can be read");
+    let holes = verified.expect("it is whole").holes;
+    let [hole] = &holes[..] else {
+        panic!("one hole: {holes:?}");
+    };
+    assert!(
+        began <= hole.from && hole.from <= hole.to && hole.to < healed,
+        "{hole:?} between {began} and {healed}"
+    );
     daemon.cmd(&["down", "--yes"]).expect(0);
+}
+
+/// Every command that helps out of trouble, as it may be given while a directory hangs.
+const HELPERS: [&[&str]; 7] = [
+    &["status"],
+    &["status", "--json"],
+    &["stop", "a"],
+    &["interrupt", "a"],
+    &["down", "--yes"],
+    &["pending"],
+    &["confirm", "a", "yes"],
+];
+
+/// With no daemon that answers, a command looks into the state directory.
+#[test]
+fn no_command_waits_for_ever_for_a_state_directory_that_hangs() {
+    let mut daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    daemon.crash();
+    let lock = daemon.root().join("state/missiond/missiond.lock");
+    let socket = daemon
+        .root()
+        .join("run/missiond/missiond.sock")
+        .display()
+        .to_string();
+    let by_socket: [&[&str]; 1] = [&["status", "--socket", &socket]];
+    for command in HELPERS.into_iter().chain(by_socket) {
+        let Some(_hung) = HungFile::for_word(&lock, command[0]) else {
+            return;
+        };
+        let begun = Instant::now();
+        let ended = daemon.cmd(command).expect(124);
+        assert!(
+            begun.elapsed() < SOON,
+            "{command:?} took {:?}",
+            begun.elapsed()
+        );
+        assert!(
+            ended.stderr.contains("missiond.lock"),
+            "{command:?}: {ended}"
+        );
+        assert!(!ended.stderr.contains("make room"), "{command:?}: {ended}");
+    }
+}
+
+#[test]
+fn up_ends_in_its_time_and_names_what_hangs() {
+    let mut daemon = shells(&["a"], ECHOES);
+    daemon.wait_state("a", "idle");
+    daemon.cmd(&["down", "--yes"]).expect(0);
+    daemon.ended();
+    let Some(_hung) = HungFile::for_word(&daemon.logs(), "--detached") else {
+        return;
+    };
+    let begun = Instant::now();
+    let ended = daemon.cmd(&["up", "--timeout", "3s"]).expect(124);
+    assert!(begun.elapsed() < SOON, "took {:?}", begun.elapsed());
+    let logs = daemon.logs().display().to_string();
+    assert!(
+        ended.stderr.contains(&format!("file system of {logs}")),
+        "{ended}"
+    );
+}
+
+/// The log directory hangs with the recordings in it: slots are seen, heard and ended, and it is told with the path.
+#[test]
+fn a_log_directory_that_hangs_holds_up_nobody() {
+    let mut daemon = shells(&["a", "b"], TICKS_AND_ECHOES);
+    daemon.cmd(&["down", "--yes"]).expect(0);
+    daemon.ended();
+    let Some(mut disk) = FrozenDisk::mount(&daemon.logs()) else {
+        return;
+    };
+    daemon.again();
+    for slot in ["a", "b"] {
+        daemon.wait_state(slot, "idle");
+    }
+    echoes(&daemon, "before");
+    disk.freeze();
+    until("the disk to be told", || {
+        let told = health(&daemon);
+        let hangs = told
+            .as_array()?
+            .iter()
+            .find(|one| one["condition"] == "disk_hangs")?;
+        let (text, remedy) = (hangs["text"].as_str()?, hangs["remedy"].as_str()?);
+        let logs = daemon.logs().display().to_string();
+        assert!(text.contains(&logs) && remedy.contains(&logs), "{hangs}");
+        assert!(!remedy.contains("make room"), "{hangs}");
+        Some(())
+    });
+    soon(&daemon, &["status"]);
+    soon(&daemon, &["interrupt", "a"]);
+    soon(&daemon, &["stop", "a"]);
+    let begun = Instant::now();
+    let ended = daemon
+        .cmd(&["down", "--yes", "--timeout", "10s"])
+        .expect(124);
+    assert!(begun.elapsed() < SOON, "took {:?}", begun.elapsed());
+    let logs = daemon.logs().display().to_string();
+    assert!(ended.stderr.contains(&logs), "{ended}");
+    disk.thaw();
+    daemon.ended();
+    daemon.again();
+    daemon.wait_state("a", "idle");
+    echoes(&daemon, "after");
+    for slot in ["a", "b"] {
+        let recording = daemon.logs().join(format!("{slot}.cast"));
+        let text = fs::read_to_string(recording).expect("a recording");
+        assert!(text.contains("got before") || slot == "b");
+        assert!(!text.contains("gap: "), "nothing is missing in {slot}");
+    }
+    daemon.cmd(&["down", "--yes"]).expect(0);
+    daemon.ended();
 }
