@@ -6,7 +6,7 @@ use missiond::lab::rehearsal::{Endpoint, Home, HomeOptions};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -49,7 +49,7 @@ pub struct Place {
     pub allowed: BTreeSet<String>,
     /// A file that fills the disk of the logs, while it is there.
     pub full: bool,
-    has_small_disk: bool,
+    log_disk: LogDisk,
     count: u32,
 }
 
@@ -77,7 +77,7 @@ impl Place {
                 .mode(0o700)
                 .create(root.path().join(private))?;
         }
-        let has_small_disk = mount(&root.path().join("logs"));
+        let log_disk = LogDisk::mount(&root.path().join("logs"))?;
         let mut trusted = Vec::new();
         for slot in claudes.iter().chain(&shells) {
             let work = root.path().join("work").join(slot);
@@ -114,7 +114,7 @@ impl Place {
             written: BTreeSet::new(),
             allowed: BTreeSet::new(),
             full: false,
-            has_small_disk,
+            log_disk,
             count: 0,
         };
         place.wait_for_daemon()?;
@@ -130,7 +130,21 @@ impl Place {
     }
 
     pub fn has_small_disk(&self) -> bool {
-        self.has_small_disk
+        self.log_disk != LogDisk::Usual
+    }
+
+    pub fn can_freeze_disk(&self) -> bool {
+        self.log_disk == LogDisk::Freezes
+    }
+
+    /// Freezes the disk of the logs for the time of `work`.
+    pub fn while_frozen(&self, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+        let logs = self.root().join("logs");
+        let freezes = |how: &str| does(Command::new("fsfreeze").arg(how).arg(&logs));
+        ensure!(freezes("-f"), "the disk can't be frozen");
+        let worked = work();
+        ensure!(freezes("-u"), "the disk stays frozen");
+        worked
     }
 
     pub fn next(&mut self) -> u32 {
@@ -196,7 +210,7 @@ impl Place {
         let _ = self.run(&["down", "--yes"]);
         let _ = self.daemon.kill();
         let _ = self.daemon.wait();
-        if self.has_small_disk {
+        if self.has_small_disk() {
             let _ = Command::new("umount")
                 .arg(self.root().join("logs"))
                 .status();
@@ -232,14 +246,41 @@ fn installed(target: &Path) -> anyhow::Result<PathBuf> {
     programs.next().context("no Claude Code: give --claude")
 }
 
-/// A disk of 64 MB for the logs, which can be filled; false if this user may not mount one.
-fn mount(directory: &Path) -> bool {
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=64m,mode=0700", "night"])
-        .arg(directory)
-        .stderr(Stdio::null())
-        .status();
-    mounted.is_ok_and(|status| status.success())
+/// What can be done to the disk of the logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LogDisk {
+    /// This user may not mount one.
+    Usual,
+    /// 64 MB, which can be filled.
+    Small,
+    /// The same, which can also be frozen: then nobody can write to it.
+    Freezes,
+}
+
+impl LogDisk {
+    fn mount(directory: &Path) -> anyhow::Result<LogDisk> {
+        let image = directory.with_extension("img");
+        File::create(&image)?.set_len(64 << 20)?;
+        let made = does(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image));
+        let mut mount = Command::new("mount");
+        mount.args(["-o", "loop"]).arg(&image).arg(directory);
+        if made && does(&mut mount) {
+            fs::set_permissions(directory, PermissionsExt::from_mode(0o700))?;
+            return Ok(LogDisk::Freezes);
+        }
+        let mut mount = Command::new("mount");
+        let options = ["-t", "tmpfs", "-o", "size=64m,mode=0700", "night"];
+        match does(mount.args(options).arg(directory)) {
+            true => Ok(LogDisk::Small),
+            false => Ok(LogDisk::Usual),
+        }
+    }
+}
+
+/// Whether the command does what it should.
+fn does(command: &mut Command) -> bool {
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
 }
 
 fn config(

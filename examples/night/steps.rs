@@ -2,6 +2,7 @@
 
 use super::Dice;
 use super::place::{Place, Sent};
+use anyhow::ensure;
 use missiond::lab::rehearsal::Step as Scripted;
 use serde_json::{Value, json};
 use std::fmt;
@@ -31,8 +32,13 @@ pub enum Step {
     LoseControlSocket,
     FillDisk,
     FreeDisk,
+    /// The disk of the logs does not answer for a while.
+    HangDisk(String),
     Rest,
 }
+
+/// A command that waits for a disk which hangs takes longer than this.
+const SOON: Duration = Duration::from_secs(20);
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -45,7 +51,8 @@ impl fmt::Display for Step {
             | Step::KillShim(slot)
             | Step::Stop(slot)
             | Step::Start(slot)
-            | Step::Restart(slot) => slot.clone(),
+            | Step::Restart(slot)
+            | Step::HangDisk(slot) => slot.clone(),
             _ => String::new(),
         };
         write!(f, "{} {about}", self.kind())
@@ -97,6 +104,7 @@ impl Step {
             85..88 => Step::LoseSockets,
             88..91 => Step::LoseControlSocket,
             91..94 if place.has_small_disk() => Step::FillDisk,
+            94..97 if place.can_freeze_disk() => Step::HangDisk(one_of(dice, &place.slots())),
             _ => Step::Rest,
         }
     }
@@ -117,6 +125,7 @@ impl Step {
             Step::LoseControlSocket => "lose control socket",
             Step::FillDisk => "fill disk",
             Step::FreeDisk => "free disk",
+            Step::HangDisk(_) => "hang disk",
             Step::Rest => "rest",
         }
     }
@@ -171,6 +180,10 @@ impl Step {
             Step::FreeDisk => {
                 fs::remove_file(place.root().join("logs/fill"))?;
                 place.full = false;
+            }
+            Step::HangDisk(slot) => {
+                let rest = Duration::from_secs(dice.below(8) as u64);
+                place.while_frozen(|| hang_disk(place, slot, rest))?;
             }
             Step::Rest => std::thread::sleep(Duration::from_secs(dice.below(5) as u64)),
         }
@@ -229,6 +242,19 @@ fn dialog(place: &mut Place, slot: &str, allow: bool) -> anyhow::Result<()> {
         if is_it {
             break;
         }
+    }
+    Ok(())
+}
+
+/// While the disk of the logs hangs, nobody waits for it.
+fn hang_disk(place: &Place, slot: &str, rest: Duration) -> anyhow::Result<()> {
+    let commands = [&["status"][..], &["interrupt", slot], &["pending"]];
+    for command in commands.into_iter().cycle().take(2 * commands.len()) {
+        let began = Instant::now();
+        place.run(command)?;
+        let took = began.elapsed();
+        ensure!(took < SOON, "{command:?} took {took:?} while the disk hung");
+        std::thread::sleep(rest / 6);
     }
     Ok(())
 }
