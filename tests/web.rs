@@ -8,6 +8,7 @@ mod web {
     mod client;
     mod devices;
     mod generated;
+    mod keyboard;
     mod live;
     mod page;
     mod race;

@@ -58,6 +58,7 @@ impl KeysArgs {
             slot: self.slot,
             bytes,
             into_dialog: self.into_dialog,
+            keyboard: None,
         };
         let done = context.ask::<Request>(params).await?;
         done::print(context, &[done], "pressed")

@@ -118,6 +118,9 @@ pub fn doing(status: &SlotStatus) -> String {
     if status.background > 0 {
         parts.push(format!("{} in the background", status.background));
     }
+    if let Some(holder) = &status.keyboard {
+        parts.push(format!("{} has the keyboard", holder.via));
+    }
     if status.queued > 0 {
         parts.push(format!("{} queued", status.queued));
     }

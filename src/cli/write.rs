@@ -42,6 +42,7 @@ impl Write {
             slot: self.slot,
             bytes,
             into_dialog: self.into_dialog,
+            keyboard: None,
         };
         let done = context.ask::<Request>(params).await?;
         done::print(context, &[done], "written")

@@ -72,6 +72,7 @@ impl<'a> Session<'a> {
             slot: self.id.clone(),
             bytes: bytes.into(),
             into_dialog: false,
+            keyboard: None,
         };
         self.supervisor.call::<Write>(params).await.map(drop)
     }

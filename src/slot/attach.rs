@@ -5,19 +5,23 @@ use super::Slot;
 use super::audience::Size;
 use super::claude::Claude;
 use super::handle::Answer;
+use super::keyboard::{KeyboardNews, Typist};
 use super::kind::ProgramKind;
 use super::screen::SizeFit;
-use super::writing::shown;
+use super::writing::{Writing, shown};
 use crate::audit::Record;
 use crate::core::machine::{Input, Stroke, strokes};
 use crate::core::model::Person;
-use crate::core::model::{AttachAnswer, Ending, EventKind, RpcError};
+use crate::core::model::{
+    AttachAnswer, Ending, EventKind, KeyboardAction, KeyboardHolder, RpcError,
+};
 use crate::os::outbox::Outbox;
 use crate::shim::ToShim;
+use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// Why a key of a viewer was pressed.
-const WHO: &str = "a person at an attached terminal";
+const WHO: &str = "a person at the keyboard";
 
 /// What a terminal sends for Ctrl-C.
 const CTRL_C: u8 = 0x03;
@@ -33,6 +37,14 @@ pub struct Viewer {
     pub feed: Outbox,
     /// Told why, before the feed is closed.
     pub end: oneshot::Sender<Ending>,
+}
+
+/// What a client that types by requests wants with the keyboard.
+#[derive(Debug)]
+pub struct KeyboardRequest {
+    pub id: String,
+    pub action: KeyboardAction,
+    pub person: Person,
 }
 
 /// A viewer's place among the others.
@@ -110,14 +122,95 @@ impl<K: ProgramKind> Slot<K> {
         };
         let strokes = strokes(&bytes);
         if !strokes.is_empty() {
-            self.screen.types(id);
-            if let Err(refusal) = self.note_typing(&strokes, &bytes, &person).await {
-                return self.turn_out(id, refusal).await;
-            }
+            let keyboard = self.screen.keyboard_mut();
+            let news = keyboard.take(Typist::Terminal(id), &person, Instant::now());
+            self.tell_keyboard(news);
+        }
+        if let Err(refusal) = self.type_in(bytes, strokes, person).await {
+            self.turn_out(id, refusal).await;
+        }
+    }
+
+    /// Passes on what a person at a keyboard types, after it was noted.
+    async fn type_in(
+        &mut self,
+        bytes: Vec<u8>,
+        strokes: Vec<Stroke>,
+        person: Person,
+    ) -> Result<(), RpcError> {
+        if !strokes.is_empty() {
+            self.note_typing(&strokes, &bytes, &person).await?;
             self.input(Input::Typed { person, strokes }).await;
         }
         self.next_input(bytes.clone());
         self.keep_raw(bytes);
+        Ok(())
+    }
+
+    /// Raw input that is for no dialog: of somebody at the keyboard, or of a single request.
+    pub(super) async fn write_plainly(&mut self, writing: Writing) -> Result<(), RpcError> {
+        let Writing {
+            bytes,
+            person,
+            keyboard,
+            ..
+        } = writing;
+        match keyboard {
+            Some(_) => self.type_in(bytes.clone(), strokes(&bytes), person).await,
+            None => self.write_down("input", &person, bytes).await,
+        }
+    }
+
+    /// A client takes the keyboard, keeps it, or gives it back. Returns who has it then.
+    pub(super) async fn keyboard(
+        &mut self,
+        request: KeyboardRequest,
+    ) -> Result<Option<KeyboardHolder>, RpcError> {
+        if !self.link.is_open() {
+            return Err(K::not_running(self));
+        }
+        let KeyboardRequest { id, action, person } = request;
+        let name = self.program.settings().name.clone();
+        let (keyboard, now) = (self.screen.keyboard_mut(), Instant::now());
+        match action {
+            KeyboardAction::Take => {
+                let news = keyboard.take(Typist::Client(id), &person, now);
+                self.tell_keyboard(news);
+            }
+            KeyboardAction::Keep => keyboard.keep(&id, &name, now)?,
+            KeyboardAction::Release => {
+                let lost = keyboard.release(&Typist::Client(id));
+                self.lose_keyboard(lost).await;
+            }
+        }
+        Ok(self.screen.keyboard().holder().cloned())
+    }
+
+    /// A client has not said for too long that it keeps the keyboard.
+    pub(super) async fn keyboard_is_due(&mut self) {
+        let lost = self.screen.keyboard_mut().expire(Instant::now());
+        self.lose_keyboard(lost).await;
+    }
+
+    async fn lose_keyboard(&mut self, lost: Option<KeyboardNews>) {
+        if lost.is_some() {
+            self.tell_keyboard(lost);
+            self.input(Input::KeyboardFree).await;
+        }
+    }
+
+    fn tell_keyboard(&mut self, news: impl IntoIterator<Item = KeyboardNews>) {
+        for one in news {
+            self.tell(match one {
+                KeyboardNews::Taken(KeyboardHolder { uid, via, .. }) => {
+                    EventKind::KeyboardTaken { uid, via }
+                }
+                KeyboardNews::Lost(KeyboardHolder { uid, via, .. }, why) => {
+                    let why = why.to_owned();
+                    EventKind::KeyboardLost { uid, via, why }
+                }
+            });
+        }
     }
 
     /// Ends a terminal whose keys were refused: whoever types there must not take them for pressed.
@@ -206,6 +299,8 @@ impl<K: ProgramKind> Slot<K> {
         for uid in self.screen.dismiss_viewers(ending) {
             self.tell(EventKind::Detached { uid });
         }
+        let lost = self.screen.keyboard_mut().clear();
+        self.tell_keyboard(lost);
     }
 }
 

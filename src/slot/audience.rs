@@ -5,6 +5,7 @@
 //! not keep up misses what came in between, and is shown the screen as it is when there is room again.
 
 use super::attach::Viewer;
+use super::keyboard::Keyboard;
 use crate::core::model::Ending;
 use crate::core::terminal::{Passage, Passed, Picture, Terminal};
 use std::time::{Duration, Instant};
@@ -59,8 +60,7 @@ pub(super) struct Audience {
     passage: Passage,
     /// The size that the shim was asked for and has not reported yet.
     asked: Option<Size>,
-    /// Who has typed last.
-    last_typist: Option<u64>,
+    keyboard: Keyboard,
 }
 
 impl Audience {
@@ -99,12 +99,12 @@ impl Audience {
         Some(&seated.viewer).filter(|viewer| !viewer.read_only)
     }
 
-    pub fn types(&mut self, id: u64) {
-        self.last_typist = Some(id);
+    pub fn keyboard(&self) -> &Keyboard {
+        &self.keyboard
     }
 
-    pub fn has_typed_last(&self, id: u64) -> bool {
-        self.last_typist == Some(id)
+    pub fn keyboard_mut(&mut self) -> &mut Keyboard {
+        &mut self.keyboard
     }
 
     /// What fits into every terminal that may type; `None` where there is none.

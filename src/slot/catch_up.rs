@@ -299,6 +299,7 @@ impl CatchingUp {
             SlotCommand::Withdraw(_)
             | SlotCommand::Write { .. }
             | SlotCommand::View(_)
+            | SlotCommand::Keyboard { .. }
             | SlotCommand::Search { .. }
             | SlotCommand::History { .. }
             | SlotCommand::TakeOver { .. }

@@ -124,10 +124,7 @@ impl ProgramKind for Claude {
             slot.input(news).await;
         }
         match slot.machine.keys_reach() {
-            KeysReach::NoDialog => {
-                let Writing { bytes, person, .. } = writing;
-                slot.write_down("input", &person, bytes).await
-            }
+            KeysReach::NoDialog => slot.write_plainly(writing).await,
             reach => slot.write_into_dialog(writing, reach).await,
         }
     }

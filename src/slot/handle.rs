@@ -1,14 +1,14 @@
 //! The way to a slot from outside: commands over a bounded queue, each with one reply.
 
-use super::attach::{Seat, Viewer, Viewing};
+use super::attach::{KeyboardRequest, Seat, Viewer, Viewing};
 use super::daemon_end::DaemonEnd;
 use super::requests::TerminalRequest;
 use super::rules::SlotRules;
 use super::writing::Writing;
 use crate::core::machine::{Input, Reply, Token};
 use crate::core::model::{
-    EventKind, Evidence, Fault, HistoryAnswer, Matches, RpcError, ScreenAnswer, ScreenParams,
-    SlotStatus, Trace,
+    EventKind, Evidence, Fault, HistoryAnswer, KeyboardHolder, Matches, RpcError, ScreenAnswer,
+    ScreenParams, SlotStatus, Trace,
 };
 use crate::core::policy::Ask;
 use crate::core::settings::SlotConfig;
@@ -39,6 +39,11 @@ pub enum SlotCommand {
     },
     /// Somebody's terminal is attached, or does something there.
     View(Viewing),
+    /// A client that types by requests takes the keyboard, keeps it or gives it back; replies who has it then.
+    Keyboard {
+        request: KeyboardRequest,
+        reply: Answer<Option<KeyboardHolder>>,
+    },
     Screen {
         params: ScreenParams,
         reply: Answer<ScreenAnswer>,

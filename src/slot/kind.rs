@@ -124,9 +124,9 @@ pub(crate) trait ProgramKind: Sized + Send + 'static {
     /// Raw input of a person.
     fn write(
         slot: &mut Slot<Self>,
-        Writing { bytes, person, .. }: Writing,
+        writing: Writing,
     ) -> impl Future<Output = Result<(), RpcError>> + Send {
-        async move { slot.write_down("input", &person, bytes).await }
+        slot.write_plainly(writing)
     }
 
     /// A person types at an attached terminal, and not at a dialog.

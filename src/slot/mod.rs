@@ -20,6 +20,7 @@ mod history;
 mod hooks;
 mod inbound;
 pub mod journal;
+mod keyboard;
 mod kind;
 mod last_end;
 mod link;
@@ -51,7 +52,7 @@ mod witness;
 mod writing;
 
 pub(crate) use adopt::shim_lost;
-pub use attach::{Seat, Viewer, Viewing};
+pub use attach::{KeyboardRequest, Seat, Viewer, Viewing};
 pub(crate) use claude::Claude;
 pub use context::{SlotContext, sessions_dir};
 pub use conversation_locks::ConversationLocks;

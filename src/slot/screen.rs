@@ -4,6 +4,7 @@
 use super::attach::Viewer;
 use super::audience::{Audience, Size};
 use super::handle::Answer;
+use super::keyboard::{Keyboard, Typist};
 use super::output::{Output, OutputPart, Taken, WantedOutput};
 use super::waiters::Waiters;
 use crate::core::model::{Ending, Fault, RpcError};
@@ -238,10 +239,13 @@ impl Screen {
         Ok(self.viewers.add(viewer))
     }
 
-    /// A viewer leaves; also whether it was the last to type.
+    /// A viewer leaves; also whether it had the keyboard.
     pub fn leave(&mut self, id: u64) -> Option<(Viewer, bool)> {
         let viewer = self.viewers.remove(id)?;
-        Some((viewer, self.viewers.has_typed_last(id)))
+        let seat = Typist::Terminal(id);
+        let typed_last = self.keyboard().is_held_by(&seat);
+        self.keyboard_mut().release(&seat);
+        Some((viewer, typed_last))
     }
 
     /// The viewer, if it may type.
@@ -249,8 +253,12 @@ impl Screen {
         self.viewers.typist(id)
     }
 
-    pub fn types(&mut self, id: u64) {
-        self.viewers.types(id);
+    pub fn keyboard(&self) -> &Keyboard {
+        self.viewers.keyboard()
+    }
+
+    pub fn keyboard_mut(&mut self) -> &mut Keyboard {
+        self.viewers.keyboard_mut()
     }
 
     pub fn viewer_resized(&mut self, id: u64, size: Size) {
@@ -407,7 +415,9 @@ mod tests {
         };
         assert_eq!(screen.fit(smaller.own), asked, "it is asked for once");
         screen.resized(At::from_millis(1), (80, 24));
-        screen.types(id);
+        let person = viewer((80, 24)).person;
+        let keyboard = screen.keyboard_mut();
+        keyboard.take(Typist::Terminal(id), &person, Instant::now());
         let (_, typed_last) = screen.leave(id).expect("it is there");
         assert!(typed_last);
         let own = SizeFit {

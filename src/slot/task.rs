@@ -171,6 +171,7 @@ impl<K: ProgramKind> Slot<K> {
                 () = until(look) => self.begin_look(),
                 () = until(self.link.stop_due()) => self.stop_is_overdue().await,
                 () = until(self.screen.drawing_due()) => self.screen.draw(),
+                () = until(self.screen.keyboard().due()) => self.keyboard_is_due().await,
                 message = self.link.next(), if knows => {
                     self.hear_shim(message).await;
                     self.hear_received().await;
@@ -317,6 +318,9 @@ impl<K: ProgramKind> Slot<K> {
                 drop(reply.send(written));
             }
             SlotCommand::View(viewing) => self.view(viewing).await,
+            SlotCommand::Keyboard { request, reply } => {
+                drop(reply.send(self.keyboard(request).await));
+            }
             SlotCommand::Screen { params, reply } => {
                 drop(reply.send(Ok(self.screen_answer(&params))))
             }

@@ -12,6 +12,7 @@ use crate::core::policy::{Decision, Verdict};
 use crate::core::text::excerpt;
 use crate::core::text::secrets;
 use crate::os::peer::Peer;
+use std::time::Instant;
 
 /// Characters of the keys that are shown in the audit: enough for every key sequence, and not for a pasted text.
 const SHOWN: usize = 80;
@@ -22,6 +23,8 @@ pub struct Writing {
     pub bytes: Vec<u8>,
     /// Also into a dialog that is open.
     pub into_dialog: bool,
+    /// The client that has to have the keyboard.
+    pub keyboard: Option<String>,
     pub person: Person,
 }
 
@@ -31,6 +34,7 @@ impl Writing {
         Writing {
             bytes,
             into_dialog: false,
+            keyboard: None,
             person: peer.person(),
         }
     }
@@ -40,6 +44,15 @@ impl<K: ProgramKind> Slot<K> {
     pub(super) async fn write(&mut self, writing: Writing) -> Result<(), RpcError> {
         if !self.link.is_open() {
             return Err(K::not_running(self));
+        }
+        if let Some(id) = &writing.keyboard {
+            let name = &self.program.settings().name;
+            let keyboard = self.screen.keyboard_mut();
+            let kept = keyboard.keep(id, name, Instant::now());
+            kept.map_err(|mut refusal| {
+                refusal.message += "; nothing was written";
+                refusal
+            })?;
         }
         K::write(self, writing).await
     }

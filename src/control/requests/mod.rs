@@ -211,6 +211,7 @@ mod history;
 mod hook;
 mod info;
 mod interrupt;
+mod keyboard;
 mod list_pty_sessions;
 mod log;
 mod metrics;
@@ -248,7 +249,7 @@ mod write_stdin;
 
 table! {
     ping, status, stats, metrics, roles, start, stop, restart, adopt, send, sent, pending, explain, confirm, interrupt,
-    screen, history, search, wait, write, attach, why, log, events, unsubscribe, policy, audit, submit, task, tasks, cancel,
+    screen, history, search, wait, write, keyboard, attach, why, log, events, unsubscribe, policy, audit, submit, task, tasks, cancel,
     reload, notify_test, down, hook, peer, spawn, sessions, info, type_line, resize, signal, close, output, clear, unified_exec,
     write_stdin, close_pty_session, list_pty_sessions,
 }

@@ -18,12 +18,16 @@ pub struct WriteParams {
     /// Write also if a dialog is open in a slot of Claude Code. The audit records it as a person's verdict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub into_dialog: bool,
+    /// Write only if this client has the keyboard: the `id` that it has taken it with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyboard: Option<String>,
 }
 
 async fn answer(call: Call<'_>, params: WriteParams) -> Result<Done, RpcError> {
     let slot = call.slot(&params.slot)?;
     let writing = Writing {
         into_dialog: params.into_dialog,
+        keyboard: params.keyboard,
         ..Writing::raw(params.bytes, call.peer)
     };
     write(&slot, writing).await?;

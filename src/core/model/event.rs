@@ -133,6 +133,18 @@ pub enum EventKind {
     },
     /// Answers by rule and messages continue.
     TypingOver,
+    /// A client without a terminal of its own has taken the keyboard.
+    KeyboardTaken {
+        uid: u32,
+        /// The client, as it names itself.
+        via: String,
+    },
+    /// That client has it no more.
+    KeyboardLost {
+        uid: u32,
+        via: String,
+        why: String,
+    },
     Exit {
         code: Option<i32>,
         signal: Option<i32>,

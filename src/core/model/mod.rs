@@ -10,6 +10,7 @@ pub mod envelope;
 mod event;
 mod exit;
 mod fault;
+mod keyboard;
 mod matches;
 mod person;
 mod send;
@@ -21,6 +22,7 @@ pub use dialog::*;
 pub use event::{Event, EventKind, NO_ANSWER};
 pub use exit::ExitReport;
 pub use fault::{Fault, Misuse, RpcError, Trace};
+pub use keyboard::{KeyboardAction, KeyboardHolder};
 pub use matches::Matches;
 pub use person::Person;
 pub use send::*;
@@ -192,6 +194,9 @@ pub struct SlotStatus {
     /// Terminals that show it live.
     #[serde(default)]
     pub attached: usize,
+    /// Who types into its terminal, if somebody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyboard: Option<KeyboardHolder>,
     /// Settings on disk differ from those it runs with; they take effect at the next start.
     pub changed: bool,
     /// The names of the settings that take effect at the next start.

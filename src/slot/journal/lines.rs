@@ -82,6 +82,12 @@ fn words(what: &EventKind) -> (&'static str, String) {
         EventKind::Detached { uid } => ("detached", format!("uid {uid}")),
         EventKind::Typing { uid } => ("keyboard", typing(*uid)),
         EventKind::TypingOver => ("keyboard", "free again".to_owned()),
+        EventKind::KeyboardTaken { uid, via } => {
+            ("keyboard", format!("{via} has taken it (uid {uid})"))
+        }
+        EventKind::KeyboardLost { via, why, .. } => {
+            ("keyboard", format!("{via} has it no more: {why}"))
+        }
         EventKind::Interrupted => ("interrupt", "the turn was stopped".to_owned()),
         EventKind::Exit {
             cause, ended_at, ..
