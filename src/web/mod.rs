@@ -5,7 +5,7 @@
 //! record of the connection (`server`: this user, outside all slots), `access` and `devices` (is the token valid?), and
 //! the scope of the token against that of the request (`api`). The requests are those of the control socket, from the
 //! same table; `openapi` describes them,
-//! `events` streams events, `live` shows a screen, and `assets` has the page that uses them.
+//! `events` streams events, `live` shows a screen (`socket` has what WebSockets need), and `assets` has the page that uses them.
 
 mod access;
 mod api;
@@ -18,6 +18,7 @@ mod metrics;
 mod openapi;
 mod refusal;
 mod server;
+mod socket;
 
 pub use access::CODE_LIFE;
 pub use devices::{Device, Devices, PAIRING};

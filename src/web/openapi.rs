@@ -122,8 +122,14 @@ fn session() -> Value {
 fn ticket() -> Value {
     let slot = json!({
         "type": "object",
-        "properties": { "slot": { "type": "string" } },
-        "required": ["slot"],
+        "properties": {
+            "slot": { "type": "string", "description": "The slot whose screen is wanted." },
+            "events": { "type": "boolean", "description": "The events are wanted." },
+        },
+        "oneOf": [
+            { "required": ["slot"], "properties": { "events": { "const": false } } },
+            { "required": ["events"], "properties": { "slot": false, "events": { "const": true } } },
+        ],
         "additionalProperties": false,
     });
     let ticket = json!({
@@ -137,8 +143,8 @@ fn ticket() -> Value {
     json!({
         "post": {
             "operationId": "ticket",
-            "summary": "Gives a ticket, valid once, for GET /api/live?slot=NAME: a WebSocket with the subprotocols \
-                        missiond.v1 and ticket.TICKET that shows the screen of one slot as it changes.",
+            "summary": "Gives a ticket, valid once, for a WebSocket with the subprotocols missiond.v1 and ticket.TICKET: \
+                        GET /api/live?slot=NAME shows the screen of one slot as it changes, GET /api/events the events.",
             "requestBody": { "required": true, "content": as_json(slot) },
             "responses": responses(as_json(ticket)),
         },
@@ -161,7 +167,7 @@ fn events(generator: &mut SchemaGenerator) -> Value {
     json!({
         "get": {
             "operationId": "events",
-            "summary": "Streams what happens, as server-sent events.",
+            "summary": "Streams what happens, as server-sent events; with a ticket, by WebSocket.",
             "description": "`event` has an event as its data and its position as its id; live events follow after \
                 `live`; `lagged` and `lost` end the stream.",
             "x-scope": Scope::View,

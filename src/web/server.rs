@@ -4,6 +4,7 @@ use super::access::{Access, Tickets, WebSecret};
 use super::devices::{DeviceGrant, Devices};
 use super::guard::{Denied, Hosts};
 use super::refusal::HttpRefusal;
+use super::socket::{self, Subject};
 use super::{api, assets, events, live, metrics, openapi};
 use crate::control::client::Dial;
 use crate::control::requests::{WhereFrom, WhereFromParams};
@@ -64,8 +65,8 @@ pub(super) struct WebState {
     pub devices: Devices,
     hosts: Hosts,
     access: Mutex<Access>,
-    /// Tickets, each for the screen of one slot.
-    tickets: Mutex<Tickets<(String, Granted)>>,
+    /// Tickets, each for a WebSocket.
+    tickets: Mutex<Tickets<(Subject, Granted)>>,
     /// The time of the last refusal in the audit.
     alarm: Mutex<Option<Instant>>,
 }
@@ -88,7 +89,7 @@ impl WebState {
         self.access.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn tickets(&self) -> MutexGuard<'_, Tickets<(String, Granted)>> {
+    pub fn tickets(&self) -> MutexGuard<'_, Tickets<(Subject, Granted)>> {
         self.tickets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -189,9 +190,8 @@ async fn serve_connection(stream: TcpStream, router: Router) {
 
 fn router(shared: Arc<WebState>) -> Router {
     let guarded = Router::new()
-        .route("/api/events", get(events::stream))
         .route("/api/openapi.json", get(openapi::answer))
-        .route("/api/ticket", post(live::ticket))
+        .route("/api/ticket", post(socket::ticket))
         .route("/api/{request}", post(api::answer))
         .route("/metrics", get(metrics::answer))
         .method_not_allowed_fallback(wrong_method)
@@ -199,6 +199,8 @@ fn router(shared: Arc<WebState>) -> Router {
     Router::new()
         .route("/api/session", post(api::session))
         .route("/api/live", get(live::answer))
+        // By its token or, for a WebSocket, by its ticket.
+        .route("/api/events", get(events::answer).post(events::not_posted))
         .method_not_allowed_fallback(wrong_method)
         .merge(guarded)
         .fallback(assets::answer)
@@ -292,12 +294,19 @@ async fn authorize(
     mut request: Request,
     next: Next,
 ) -> Result<Response, HttpRefusal> {
-    let token = bearer(request.headers()).ok_or_else(HttpRefusal::no_token)?;
-    match granted(&shared, token).await? {
-        Some(granted) => {
-            request.extensions_mut().insert(granted);
-            Ok(next.run(request).await)
-        }
+    let granted = authorized(&shared, request.headers()).await?;
+    request.extensions_mut().insert(granted);
+    Ok(next.run(request).await)
+}
+
+/// The grant of the request's token.
+pub(super) async fn authorized(
+    shared: &WebState,
+    headers: &HeaderMap,
+) -> Result<Granted, HttpRefusal> {
+    let token = bearer(headers).ok_or_else(HttpRefusal::no_token)?;
+    match granted(shared, token).await? {
+        Some(granted) => Ok(granted),
         None => Err(shared.refuse_secret().await),
     }
 }
@@ -323,6 +332,7 @@ async fn with_headers(mut response: Response<Body>) -> Response<Body> {
         ),
         ("cross-origin-opener-policy", "same-origin"),
         ("cross-origin-resource-policy", "same-origin"),
+        ("missiond-version", env!("CARGO_PKG_VERSION")),
         ("referrer-policy", "no-referrer"),
         ("x-content-type-options", "nosniff"),
     ];
