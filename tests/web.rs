@@ -11,5 +11,6 @@ mod web {
     mod keyboard;
     mod live;
     mod page;
+    mod page_keyboard;
     mod race;
 }

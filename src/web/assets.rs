@@ -36,6 +36,7 @@ const ASSETS: &[Asset] = assets! {
     "/assets/answer.mjs", SCRIPT, "answer.mjs";
     "/assets/argue.mjs", SCRIPT, "argue.mjs";
     "/assets/card.mjs", SCRIPT, "card.mjs";
+    "/assets/keyboard.mjs", SCRIPT, "keyboard.mjs";
     "/assets/receipts.mjs", SCRIPT, "receipts.mjs";
     "/assets/slot.mjs", SCRIPT, "slot.mjs";
     "/assets/text.mjs", SCRIPT, "text.mjs";
@@ -53,7 +54,10 @@ pub(super) async fn answer(method: http::Method, uri: Uri) -> Response {
     let asset = ASSETS.iter().find(|asset| asset.path == uri.path());
     match asset.filter(|_| method == http::Method::GET) {
         Some(asset) => {
-            let mut response = asset.bytes.into_response();
+            let mut response = match asset.path {
+                "/" => index().into_response(),
+                _ => asset.bytes.into_response(),
+            };
             let headers = response.headers_mut();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(asset.kind));
             headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
@@ -61,6 +65,11 @@ pub(super) async fn answer(method: http::Method, uri: Uri) -> Response {
         }
         None => HttpRefusal::not_found(uri.path()).into_response(),
     }
+}
+
+/// The page, with the version of this program in it: a tab may outlive the server, at a port that is chosen.
+fn index() -> String {
+    include_str!("assets/index.html").replace("VERSION", env!("CARGO_PKG_VERSION"))
 }
 
 #[cfg(test)]
@@ -127,7 +136,7 @@ mod tests {
             assert_eq!(needed.map(Scope::name), Some(scope), "{name}");
             count += 1;
         }
-        assert_eq!(count, 6);
+        assert_eq!(count, 7);
     }
 
     #[test]

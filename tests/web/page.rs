@@ -5,19 +5,20 @@ use crate::support::daemon::Daemon;
 use crate::support::setup::Setup;
 use crate::support::{npm, skip, until};
 use missiond::lab::rehearsal::Step;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A browser without a page yet.
-struct Browser {
+pub struct Browser {
     packages: PathBuf,
     chromium: &'static str,
 }
 
 impl Browser {
     /// `None`, said loudly, if it can't be had. In CI that is a failure.
-    fn new() -> Option<Browser> {
+    pub fn new() -> Option<Browser> {
         let programs = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
         let chromium = programs.into_iter().find(|path| Path::new(path).exists());
         let packages = npm::installed("browser", &["playwright-core@1.65.1", "axe-core@4.14.0"]);
@@ -36,7 +37,7 @@ impl Browser {
 
     /// Plays a step of steps/ at the page, and gives what it returns. Anything that the browser complains about is a failure.
     #[track_caller]
-    fn play(&self, step: &str, width: usize, web: &Web, marks: &Path) -> Value {
+    pub fn play(&self, step: &str, width: usize, web: &Web, marks: &Path) -> Value {
         let output = Command::new("node")
             .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/web/browser.mjs"))
             .env("PACKAGES", &self.packages)
@@ -202,4 +203,51 @@ fn the_page_says_that_the_daemon_has_gone_and_comes_back() {
     until("the loss", || is_there("lost"));
     daemon.again();
     playing.join().expect("the page is live again");
+}
+
+/// A page that hears nothing, as after a sleep of the device, says so within half a minute and connects again by itself.
+#[test]
+fn the_page_says_that_nothing_comes_and_connects_again() {
+    let Some(browser) = Browser::new() else {
+        return;
+    };
+    let daemon = super::answers::daemon();
+    let web = Web::start(&daemon, "view");
+    let server = Pid::from_raw(web.pid().cast_signed()).expect("a process");
+    let marks = tempfile::tempdir().expect("a directory");
+    let place = marks.path().to_owned();
+    std::thread::scope(|scope| {
+        let playing = scope.spawn(|| browser.play("silent", 1280, &web, &place));
+        let is_there = |name| marks.path().join(name).exists().then_some(());
+        until("the page", || is_there("seen"));
+        kill_process(server, Signal::STOP).expect("it runs");
+        std::fs::write(marks.path().join("stopped"), "").expect("a file");
+        until("the silence", || is_there("silent"));
+        // What happens meanwhile is there afterwards.
+        daemon.cmd(&["stop", "echo"]).expect(0);
+        kill_process(server, Signal::CONT).expect("it runs");
+        let told = playing.join().expect("the page is live again");
+        let silent = told["after_s"].as_f64().expect("seconds");
+        assert!(silent < 30.0, "{told}");
+    });
+}
+
+#[test]
+fn a_page_says_that_the_server_or_the_daemon_is_of_another_version() {
+    let Some(browser) = Browser::new() else {
+        return;
+    };
+    let daemon = super::answers::daemon();
+    let web = Web::start(&daemon, "view");
+    let told = browser.play("versions", 1280, &web, daemon.root());
+    let ours = env!("CARGO_PKG_VERSION");
+    let expected = [
+        format!("This page is of missiond {ours}, and the daemon of 99.0.0"),
+        format!("This page is of missiond {ours}, and its server of 98.0.0: load the page again"),
+    ];
+    for (told, expected) in ["daemon", "server"].map(|key| &told[key]).iter().zip(expected) {
+        let told = told.as_str().unwrap_or_default();
+        assert!(told.contains(&expected), "{told}");
+    }
+    assert_eq!(told["same"], 0, "nothing is said where all are the same");
 }

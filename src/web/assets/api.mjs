@@ -13,6 +13,9 @@ export class Refused extends Error {
   }
 }
 
+/** Nothing has come for too long. */
+export class Silent extends Error {}
+
 /** What a token may do; each scope includes those before it. */
 const SCOPES = ["view", "answer", "steer", "keys"];
 
@@ -25,6 +28,7 @@ export const NEEDS = {
   restart: "steer",
   cancel: "steer",
   close: "keys",
+  keyboard: "keys",
 };
 
 /** A tab has its own session; a paired device has one that outlives the tab. @returns {{token: string, scope: string} | null} */
@@ -75,19 +79,58 @@ export async function request(name, params) {
   return response.json();
 }
 
+/** A request of a page that is being closed: nobody hears the answer. @param {string} name @param {object} params */
+export function requestAtTheEnd(name, params) {
+  const headers = { "Content-Type": "application/json", ...authorization() };
+  fetch(`/api/${name}`, { method: "POST", headers, body: JSON.stringify(params), keepalive: true }).catch(() => {});
+}
+
+/** The server says something every 15 s; a connection that is silent for this long is dead, as after a sleep. */
+const SILENT_MS = 25_000;
+
 /**
- * Streams how the slots stand, and then what happens, until the connection ends.
+ * Streams how the slots stand, and then what happens, until the connection ends or is silent for too long.
  * @param {(kind: string, data: any) => void} heard
  * @param {AbortSignal} signal
+ * @param {{after: number | null, opened: (version: string) => void}} options go on behind this position
  */
-export async function events(heard, signal) {
-  const response = await fetch("/api/events", { headers: authorization(), signal });
-  if (!response.ok || response.body === null) throw await refused(response);
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+export async function events(heard, signal, { after, opened }) {
+  const ending = new AbortController();
+  const end = () => ending.abort();
+  let last = Date.now();
+  let isSilent = false;
+  const look = () => {
+    if (Date.now() - last <= SILENT_MS) return;
+    isSilent = true;
+    end();
+  };
+  const timer = setInterval(look, 1000);
+  signal.addEventListener("abort", end);
+  // A device that wakes up looks at once.
+  document.addEventListener("visibilitychange", look);
+  try {
+    const response = await fetch(after === null ? "/api/events" : `/api/events?after=${after}`, { headers: authorization(), signal: ending.signal });
+    if (!response.ok || response.body === null) throw await refused(response);
+    opened(response.headers.get("missiond-version") ?? "");
+    await read(response.body, heard, () => (last = Date.now()));
+  } catch (error) {
+    throw isSilent ? new Silent("missiond web is silent") : error;
+  } finally {
+    clearInterval(timer);
+    signal.removeEventListener("abort", end);
+    document.removeEventListener("visibilitychange", look);
+    end();
+  }
+}
+
+/** @param {ReadableStream<Uint8Array>} body @param {(kind: string, data: any) => void} heard @param {() => void} alive */
+async function read(body, heard, alive) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
+    alive();
     const blocks = (rest + value).split("\n\n");
     rest = blocks.pop() ?? "";
     for (const block of blocks) {

@@ -2,7 +2,7 @@
 // The page: who waits first, then all slots, and the one that is chosen.
 
 import { html, render, useEffect, useReducer, useRef, useState } from "./vendor/htm-preact.mjs";
-import { events, forgetToken, hasToken, request, signIn } from "./api.mjs";
+import { Silent, events, forgetToken, hasToken, request, signIn } from "./api.mjs";
 import { Card, asks, summary } from "./card.mjs";
 import { Receipts, useReceipts } from "./receipts.mjs";
 import { Slot } from "./slot.mjs";
@@ -10,6 +10,8 @@ import { age, oneLine, visible } from "./text.mjs";
 import { VIEWS, View } from "./views.mjs";
 
 const RETRY_MS = 1000;
+/** The version of the program that this page is a part of. */
+const PAGE_VERSION = document.querySelector('meta[name="missiond-version"]')?.getAttribute("content") ?? "";
 const MARKS = { waits: "!", works: "●", idle: "○", down: "x" };
 
 /** @param {any} slot */
@@ -36,13 +38,28 @@ function useSlots(happened) {
   const slots = useRef(new Map());
   const changes = useRef(new Map());
   const [link, setLink] = useState("connecting");
+  const [epoch, begin] = useReducer((count) => count + 1, 0);
+  const [versions, setVersions] = useState({ server: PAGE_VERSION, daemon: PAGE_VERSION });
   const [count, draw] = useReducer((count) => count + 1, 0);
   useEffect(() => {
     const ending = new AbortController();
     const stale = new Set();
     let asking = false;
     let begun = false;
+    let position = /** @type {number | null} */ (null);
 
+    /** What was missed is told behind the position; how all slots stand is asked for. */
+    const renew = async () => {
+      const all = await request("status", {}).catch(() => null);
+      if (all === null) return;
+      slots.current.clear();
+      for (const slot of all) slots.current.set(slot.slot, slot);
+      draw(undefined);
+    };
+    const compare = async (/** @type {string} */ server) => {
+      const daemon = await request("ping", {}).catch(() => null);
+      setVersions({ server, daemon: daemon?.version ?? server });
+    };
     const refresh = async () => {
       if (asking) return;
       asking = true;
@@ -60,10 +77,14 @@ function useSlots(happened) {
     };
     const heard = (/** @type {string} */ kind, /** @type {any} */ data) => {
       if (kind === "live") {
+        if (position !== null) renew();
+        position = data.position;
         setLink("live");
+        begin(undefined);
         return;
       }
       if (kind !== "event") return;
+      if (position !== null) position = Math.max(position, data.seq ?? 0);
       happened(data);
       if (data.event === "snapshot") {
         // What was known before is shown until the daemon answers; it may have other slots by then.
@@ -83,7 +104,7 @@ function useSlots(happened) {
       while (!ending.signal.aborted) {
         try {
           begun = false;
-          await events(heard, ending.signal);
+          await events(heard, ending.signal, { after: position, opened: compare });
           setLink("the daemon does not answer");
         } catch (error) {
           if (error.status === 401) {
@@ -91,7 +112,7 @@ function useSlots(happened) {
             setLink("signed out");
             return;
           }
-          setLink(error.status === undefined ? "missiond web does not answer" : error.message);
+          setLink(error.status === undefined && !(error instanceof Silent) ? "missiond web does not answer" : error.message);
         }
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
@@ -99,7 +120,7 @@ function useSlots(happened) {
     listen();
     return () => ending.abort();
   }, []);
-  return { slots: slots.current, changes: changes.current, count, link };
+  return { slots: slots.current, changes: changes.current, count, link, epoch, versions };
 }
 
 function useClock() {
@@ -113,7 +134,7 @@ function useClock() {
 
 function App() {
   const receipts = useReceipts();
-  const { slots, changes, count, link } = useSlots(receipts.heard);
+  const { slots, changes, count, link, epoch, versions } = useSlots(receipts.heard);
   const now = useClock();
   const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
   const [said, setSaid] = useState("");
@@ -133,6 +154,7 @@ function App() {
       <span class="grow"></span>
       <div class="views">${VIEWS.map((name) => html`<button aria-pressed=${view === name} onClick=${() => setView(name)}>${name}</button>`)}</div>
     </header>
+    <${Versions} ...${versions} />
     ${view !== "slots" ? html`<main class="one"><${View} view=${view} changed=${count} now=${now} told=${setSaid} /></main>` : html`<main class=${current ? "with-slot" : ""}>
       <nav aria-label="slots">
         <ul>${all.map((slot) => html`<${Row} key=${slot.slot} slot=${slot} now=${now} chosen=${current?.slot === slot.slot} choose=${() => setChosen(slot.slot)} />`)}</ul>
@@ -141,7 +163,7 @@ function App() {
       ${current && html`<article>
         <button class="back" onClick=${() => setChosen(null)}>‹ all slots</button>
         ${asks(current) && html`<${Card} key=${current.slot} slot=${current} now=${now} receipts=${receipts} answered=${setSaid} />`}
-        <${Slot} key=${`slot ${current.slot}`} slot=${current} changed=${changes.get(current.slot) ?? 0} told=${setSaid} />
+        <${Slot} key=${`slot ${current.slot}`} slot=${current} changed=${changes.get(current.slot) ?? 0} epoch=${epoch} now=${now} told=${setSaid} />
       </article>`}
     </main>`}
     <div class="told">
@@ -160,6 +182,16 @@ function Row({ slot, now, chosen, choose }) {
     <span class="age">${age(slot.since, now)}</span>
     <span class="about"><b>${tool}</b> ${about}</span>
   </button></li>`;
+}
+
+/** The page, its server and the daemon may be of different versions, after an update. @param {{server: string, daemon: string}} props */
+function Versions({ server, daemon }) {
+  const versions = `This page is of missiond ${oneLine(PAGE_VERSION)}`;
+  if (server !== PAGE_VERSION)
+    return html`<p class="versions" role="alert">${versions}, and its server of ${oneLine(server)}: load the page again. <button onClick=${() => location.reload()}>Load again</button></p>`;
+  if (daemon !== PAGE_VERSION)
+    return html`<p class="versions" role="alert">${versions}, and the daemon of ${oneLine(daemon)}: end <code>missiond web</code> and start it again. Until then, something may not work here.</p>`;
+  return null;
 }
 
 /** @param {{why: string}} props */

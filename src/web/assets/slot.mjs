@@ -1,14 +1,16 @@
 // @ts-check
 // One slot: a picture of its screen, its conversation, and what can be done with it.
 
-import { html, useEffect, useState } from "./vendor/htm-preact.mjs";
+import { html, useEffect, useRef, useState } from "./vendor/htm-preact.mjs";
 import { live, request, whyNot } from "./api.mjs";
 import { useAnswer } from "./answer.mjs";
+import { Keyboard, useKeyboard } from "./keyboard.mjs";
 import { oneLine, runs, visible } from "./text.mjs";
 
-/** @param {{slot: any, changed: number, told: (text: string) => void}} props */
-export function Slot({ slot, changed, told }) {
+/** @param {{slot: any, changed: number, epoch: number, now: number, told: (text: string) => void}} props */
+export function Slot({ slot, changed, epoch, now, told }) {
   const [tab, setTab] = useState("screen");
+  const keyboard = useKeyboard(slot, told);
   return html`<section class="slot" aria-label=${slot.slot}>
     <h2>${oneLine(slot.slot)} <span class="role">${oneLine(slot.state)}</span></h2>
     <div class="tabs">
@@ -17,7 +19,8 @@ export function Slot({ slot, changed, told }) {
       <${Act} slot=${slot} name="interrupt" told=${told} />
       <${Act} slot=${slot} name="restart" told=${told} />
     </div>
-    ${tab === "screen" && html`<${Picture} slot=${slot.slot} />`}
+    ${(tab === "screen" || keyboard.isHeld) && html`<${Keyboard} slot=${slot} now=${now} keyboard=${keyboard} />`}
+    ${tab === "screen" && html`<${Picture} slot=${slot.slot} epoch=${epoch} keyboard=${keyboard} />`}
     ${tab === "conversation" && html`<${Conversation} slot=${slot.slot} changed=${changed} />`}
     ${tab === "log" && html`<${Log} slot=${slot.slot} changed=${changed} />`}
     ${slot.kind === "claude" && html`<${Send} slot=${slot.slot} told=${told} />`}
@@ -27,8 +30,8 @@ export function Slot({ slot, changed, told }) {
 /** After the server has ended a live screen, it is asked for again. */
 const RETRY_MS = 2000;
 
-/** The live screen; one look at it while there is no connection. @param {string} slot */
-function useScreen(slot) {
+/** The live screen; one look at it while there is no connection, and a new one when the page has connected again. @param {string} slot @param {number} epoch */
+function useScreen(slot, epoch) {
   const [screen, setScreen] = useState(/** @type {any} */ (null));
   const [tries, setTries] = useState(0);
   useEffect(() => {
@@ -41,16 +44,20 @@ function useScreen(slot) {
       stop();
       clearTimeout(timer);
     };
-  }, [slot, tries]);
+  }, [slot, tries, epoch]);
   return screen;
 }
 
-/** Nobody who looks changes the size of a slot. @param {{slot: string}} props */
-export function Picture({ slot }) {
-  const screen = useScreen(slot);
+/** Nobody who looks changes the size of a slot, and neither does who types here. @param {{slot: string, epoch?: number, keyboard?: any}} props */
+export function Picture({ slot, epoch = 0, keyboard }) {
+  const screen = useScreen(slot, epoch);
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    if (keyboard?.isHeld) place.current?.focus();
+  }, [keyboard?.isHeld]);
   if (screen === null) return html`<p class="why">…</p>`;
   if (screen.error) return html`<p class="failed">${visible(screen.error.message)}</p>`;
-  return html`<pre class="screen" tabindex="0" aria-label="screen, ${screen.cols} columns, ${screen.rows} rows">${screen.lines.map(
+  return html`<pre ref=${place} class=${`screen${keyboard?.isHeld ? " typed" : ""}`} ...${keyboard?.keys ?? {}} tabindex="0" aria-label="screen, ${screen.cols} columns, ${screen.rows} rows">${screen.lines.map(
     (line) => html`<div>${runs(line).map((run) => html`<span class=${run.classes} style=${run.colour ? { color: run.colour } : null}>${run.text}</span>`)}${"\n"}</div>`,
   )}</pre>`;
 }
