@@ -421,7 +421,7 @@ fn context(
         once,
         audit,
         meter: Arc::default(),
-        conversation_locks: slot::ConversationLocks::default(),
+        across: slot::AcrossSlots::default(),
         shims: Shims::default(),
     })
 }

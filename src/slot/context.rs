@@ -3,6 +3,7 @@
 use super::conversation_locks::ConversationLocks;
 use super::journal::SlotPaths;
 use super::memory::memory_file;
+use super::role_costs::RoleCosts;
 use crate::audit::Audit;
 use crate::events::Bus;
 use crate::launch;
@@ -37,8 +38,15 @@ pub struct SlotContext {
     pub once: OnceRequests,
     pub audit: Audit,
     pub meter: Arc<Meter>,
-    pub conversation_locks: ConversationLocks,
+    pub across: AcrossSlots,
     pub shims: Shims,
+}
+
+/// What slots must know of each other.
+#[derive(Debug, Clone, Default)]
+pub struct AcrossSlots {
+    pub conversation_locks: ConversationLocks,
+    pub role_costs: RoleCosts,
 }
 
 /// Where a daemon keeps what it knows of sessions, in its state directory.

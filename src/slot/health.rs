@@ -159,18 +159,21 @@ pub(super) fn limited(text: String) -> Input {
     Input::Limited { text, until }
 }
 
-/// What was spent today; a day is that of the daemon's time zone.
+/// What was spent today.
 pub(super) fn cost_today(grown: Dollars) -> Option<Input> {
+    let (day, ends) = today()?;
+    Some(Input::CostOn { day, ends, grown })
+}
+
+/// The number of this day, and its end; a day is that of the daemon's time zone.
+pub(super) fn today() -> Option<(i32, Instant)> {
     let now = Local::now();
     let tomorrow = now.date_naive().succ_opt()?.and_time(NaiveTime::MIN);
     // A day may begin later than at midnight, when clocks are changed then.
     let tomorrow = Local.from_local_datetime(&tomorrow).earliest();
     let left = tomorrow.map_or(TimeDelta::days(1), |tomorrow| tomorrow - now);
-    Some(Input::CostOn {
-        day: now.date_naive().num_days_from_ce(),
-        ends: Instant::now().checked_add(left.to_std().ok()?)?,
-        grown,
-    })
+    let ends = Instant::now().checked_add(left.to_std().ok()?)?;
+    Some((now.date_naive().num_days_from_ce(), ends))
 }
 
 /// When the usage limit that these words tell of is lifted. The screen shows the time of the slot's surroundings,

@@ -216,6 +216,7 @@ impl<K: ProgramKind> Slot<K> {
     /// What a daemon must know that comes after one that was killed.
     pub(super) fn keep_in_mind(&mut self) {
         self.forget_ended_turn();
+        self.note_cost();
         let draft = self.memory.draft.as_ref();
         // A program that nobody reaches may still run.
         let typed = match self.machine.is_up() {

@@ -39,6 +39,7 @@ mod program;
 mod removed;
 mod replay;
 mod requests;
+mod role_costs;
 mod rotation;
 mod rules;
 mod screen;
@@ -54,7 +55,7 @@ mod writing;
 pub(crate) use adopt::shim_lost;
 pub use attach::{KeyboardRequest, Seat, Viewer, Viewing};
 pub(crate) use claude::Claude;
-pub use context::{SlotContext, sessions_dir};
+pub use context::{AcrossSlots, SlotContext, sessions_dir};
 pub use conversation_locks::ConversationLocks;
 pub use daemon_end::DaemonEnd;
 pub(crate) use handle::Answer;
@@ -84,6 +85,7 @@ use log::SlotLog;
 use lookups::Lookups;
 use memory_file::MemoryFile;
 use program::SlotProgram;
+use role_costs::RoleCostWatch;
 use rules::RuleBook;
 use screen::Screen;
 use shown::PublishedStatus;
@@ -106,6 +108,7 @@ pub(crate) struct Slot<K> {
     clients: Clients,
     lookups: Lookups,
     health: HealthCheck,
+    role_costs: RoleCostWatch,
     /// The recording, while what was written before this connection is being read.
     catching: Option<Box<CatchingUp>>,
 }

@@ -273,6 +273,7 @@ impl<K: ProgramKind> Slot<K> {
         };
         let claim = self
             .context
+            .across
             .conversation_locks
             .take(id, &self.program.settings().name);
         let claim = claim.map_err(|slot| taken(format!("slot {slot}")))?;
@@ -287,6 +288,7 @@ impl<K: ProgramKind> Slot<K> {
         if !self.program.holds(id)
             && let Ok(claim) = self
                 .context
+                .across
                 .conversation_locks
                 .take(id, &self.program.settings().name)
         {

@@ -17,6 +17,7 @@ use super::press::{self, DecidedKey};
 use super::program::SlotProgram;
 use super::removed::Launched;
 use super::requests::TerminalRequest;
+use super::role_costs::RoleCostWatch;
 use super::rules::{RuleBook, SlotRules};
 use super::screen::{Screen, Writer};
 use super::shown::PublishedStatus;
@@ -46,6 +47,7 @@ impl<K: ProgramKind> Slot<K> {
     ) -> (Slot<K>, Option<String>) {
         let log = SlotLog::new(&context, &config);
         let bus = context.bus.clone();
+        let role_costs = RoleCostWatch::new(&context.across.role_costs);
         let (memory, fault) = MemoryFile::open(&context.memory_file(&config.name), bus.clone());
         let machine = recalled(&memory, config.clone(), rules.known());
         let status = first_status(&config, log.paths());
@@ -64,6 +66,7 @@ impl<K: ProgramKind> Slot<K> {
             clients: Clients::new(bus),
             lookups: Lookups::new(),
             health: HealthCheck::new(Instant::now()),
+            role_costs,
             catching: None,
         };
         (slot, fault)
@@ -111,6 +114,7 @@ impl<K: ProgramKind> Slot<K> {
             clients: self.clients,
             lookups: self.lookups,
             health: self.health,
+            role_costs: self.role_costs,
             catching: self.catching,
         }
     }
@@ -121,6 +125,7 @@ impl<K: ProgramKind> Slot<K> {
         if let Some(text) = fault {
             self.tell(EventKind::Warning { text });
         }
+        self.note_cost();
         self.adopt(looked).await;
     }
 
@@ -169,6 +174,7 @@ impl<K: ProgramKind> Slot<K> {
                 news = self.own.next(knows) => K::take_news(&mut self, news).await,
                 () = until(self.screen.fits_again()) => self.fit(),
                 () = until(look) => self.begin_look(),
+                () = self.role_costs.changed() => self.role_costs_changed().await,
                 () = until(self.link.stop_due()) => self.stop_is_overdue().await,
                 () = until(self.screen.drawing_due()) => self.screen.draw(),
                 () = until(self.screen.keyboard().due()) => self.keyboard_is_due().await,

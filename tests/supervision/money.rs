@@ -104,6 +104,66 @@ fn the_cost_of_a_day_holds_messages_and_is_told_by_cost() {
     assert_eq!(row["dollars"], shown, "{cost}");
 }
 
+/// What one slot of a role has cost holds the messages of another one, and a person is told once.
+#[test]
+fn the_cost_of_a_role_holds_the_messages_of_all_its_slots() {
+    let setup = Setup::new()
+        .slot_with("coder", &format!("{QUICK}max_role_cost_per_day = 0.01\n"))
+        .slot_with("helper", &format!("{QUICK}max_role_cost_per_day = 0.01\n"))
+        .slot_with("writer", &format!("{QUICK}max_role_cost_per_day = 0.01\n"));
+    let Some(mut daemon) = Daemon::start(&in_one_role(setup, "coder", &["coder", "helper"])) else {
+        return;
+    };
+    for slot in ["coder", "helper", "writer"] {
+        daemon.wait_state(slot, "idle");
+    }
+    let dear = vec![
+        Step::Tokens { tokens: 10_000 },
+        Step::text("That was dear."),
+    ];
+    daemon.endpoint.on("spend a little", dear);
+    daemon.cmd(&["send", "coder", "spend a little"]).expect(0);
+    let told = |daemon: &Daemon| {
+        let logs = ["coder", "helper"].map(|slot| daemon.log(slot));
+        let cause = "TROUBLE   max_role_cost_per_day: $";
+        logs.iter()
+            .map(|log| log.matches(cause).count())
+            .sum::<usize>()
+    };
+    until("a person to be told", || (told(&daemon) > 0).then_some(()));
+    let held = |daemon: &Daemon, slot: &str| {
+        let hello = ["send", slot, "--no-wait", "--id", slot, "hello"];
+        daemon.cmd(&hello).expect(0);
+        status_when(daemon, slot, "a message that waits", |status| {
+            let doing = status["doing"].as_str().unwrap_or_default();
+            status["queued"] == 1 && doing.contains("until max_role_cost_per_day counts anew")
+        });
+    };
+    held(&daemon, "helper");
+    // Another role has its own count.
+    daemon.cmd(&["send", "writer", "hello"]).expect(0);
+    // The next daemon knows what each slot has cost.
+    daemon.crash();
+    daemon.again();
+    daemon.wait_state("coder", "idle");
+    held(&daemon, "coder");
+    assert_eq!(told(&daemon), 1, "once");
+    let by_role = daemon.json(&["cost", "--by", "role"]);
+    let of_coder = by_role["rows"].as_array().expect("rows").iter();
+    let of_coder: Vec<_> = of_coder.filter(|row| row["role"] == "coder").collect();
+    assert_eq!(of_coder.len(), 1, "{by_role}");
+    assert!(of_coder[0]["dollars"].as_f64() > Some(0.01), "{by_role}");
+}
+
+fn in_one_role(mut setup: Setup, role: &str, names: &[&str]) -> Setup {
+    for slot in setup.slots.iter_mut() {
+        if names.contains(&slot.name.as_str()) {
+            slot.role = role.to_owned();
+        }
+    }
+    setup
+}
+
 /// The limits of an account can't be reached without one; those of an API key can.
 #[test]
 fn what_the_api_refuses_to_pay_for_is_the_last_error() {

@@ -153,6 +153,7 @@ pub enum Input {
         ends: Instant,
         grown: Dollars,
     },
+    RoleCost(RoleCost),
     /// Why the witnesses differ; `None` if they agree.
     Witnessed(Option<String>),
     TimePassed,
@@ -198,4 +199,15 @@ pub enum Input {
     Rules(KnownRules),
     /// New settings, for the next start.
     Settings(Arc<SlotConfig>),
+}
+
+/// What all slots of a role have cost on a day, together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoleCost {
+    pub day: i32,
+    /// When the day is over.
+    pub ends: Instant,
+    pub cost: Dollars,
+    /// A person was told already, if that is too much.
+    pub is_told: bool,
 }

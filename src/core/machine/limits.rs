@@ -41,9 +41,24 @@ pub struct Past {
 struct DayCost {
     day: i32,
     cost: Dollars,
+    /// What all slots of its role have cost on that day. Each of them remembers its own part.
+    #[serde(skip)]
+    of_role: Dollars,
 }
 
+/// Ends of a day that differ by no more than this are the same one.
+const SAME_END: Duration = Duration::from_secs(60);
+
+/// The limits of a day, by their names in the config.
+const OF_SLOT: &str = "max_cost_per_day";
+const OF_ROLE: &str = "max_role_cost_per_day";
+
 impl Past {
+    /// The number of the last day on which it has cost anything, and how much that was.
+    pub fn today(&self) -> (i32, Dollars) {
+        (self.today.day, self.today.cost)
+    }
+
     pub fn begin_anew(&mut self) {
         self.turns = 0;
         self.cost = Dollars::ZERO;
@@ -122,23 +137,64 @@ impl Machine {
 
     /// Beyond the limit of a day nothing is cut off: the turn ends by itself, and messages wait.
     pub(super) fn cost_on(&mut self, day: i32, ends: Instant, grown: Dollars) {
-        let before = Some(self.past.today).filter(|today| today.day == day);
-        let before = before.map_or(Dollars::ZERO, |today| today.cost);
-        let cost = before.plus(grown);
-        self.past.today = DayCost { day, cost };
-        let is_told = self.held_until.is_some_and(|until| until >= ends);
-        let most = self.config.supervision.max_cost_per_day;
-        if let Some(most) = most.filter(|_| self.is_over_budget() && !is_told) {
-            let text = format!("{cost} spent today, {most} allowed: messages wait until tomorrow");
-            self.trouble("max_cost_per_day", &text);
-            self.held_until = Some(ends);
+        let today = self.today(day);
+        today.cost = today.cost.plus(grown);
+        self.hold_until_tomorrow(ends, false);
+    }
+
+    /// The same for what all slots of its role have cost together; a person is told once, not by each of them.
+    pub(super) fn role_cost_on(&mut self, cost: RoleCost) {
+        self.today(cost.day).of_role = cost.cost;
+        self.hold_until_tomorrow(cost.ends, cost.is_told);
+    }
+
+    /// The count of this day; another day begins anew.
+    fn today(&mut self, day: i32) -> &mut DayCost {
+        let today = &mut self.past.today;
+        if today.day != day {
+            *today = DayCost {
+                day,
+                ..DayCost::default()
+            };
         }
+        today
+    }
+
+    fn hold_until_tomorrow(&mut self, ends: Instant, is_told: bool) {
+        let Some((limit, spent, most)) = self.reached() else {
+            return;
+        };
+        // An earlier daemon has told it, and its clock is not exactly this one's.
+        let is_held = |until: Instant| until + SAME_END >= ends;
+        let is_told = is_told || self.held_until.is_some_and(is_held);
+        self.held_until = self.held_until.max(Some(ends));
+        if !is_told {
+            let who = match limit {
+                OF_ROLE => format!(" by all slots of the role {}", self.running().role),
+                _ => String::new(),
+            };
+            let text =
+                format!("{spent} spent today{who}, {most} allowed: messages wait until tomorrow");
+            self.trouble(limit, &text);
+        }
+    }
+
+    /// The limit of a day that is reached: its name, what was spent, and what is allowed.
+    fn reached(&self) -> Option<(&'static str, Dollars, Dollars)> {
+        let (today, limits) = (self.past.today, &self.config.supervision);
+        let all = [
+            (OF_SLOT, today.cost, limits.max_cost_per_day),
+            (OF_ROLE, today.of_role, limits.max_role_cost_per_day),
+        ];
+        all.into_iter().find_map(|(name, spent, most)| {
+            let most = most.filter(|most| spent >= *most)?;
+            Some((name, spent, most))
+        })
     }
 
     /// Whether it has cost as much as it may on a day.
     pub(super) fn is_over_budget(&self) -> bool {
-        let most = self.config.supervision.max_cost_per_day;
-        most.is_some_and(|most| self.past.today.cost >= most)
+        self.reached().is_some()
     }
 
     /// Whether it claims to be working, so that silence means something.
@@ -287,9 +343,9 @@ impl Machine {
         let left = self.held_until?.checked_duration_since(now)?;
         let queued = self.queued_messages()?;
         let left = in_whole_seconds(left);
-        let what = match self.is_over_budget() {
-            true => "max_cost_per_day counts anew",
-            false => "the usage limit is reset",
+        let what = match self.reached() {
+            Some((limit, ..)) => format!("{limit} counts anew"),
+            None => "the usage limit is reset".to_owned(),
         };
         Some(format!("{queued}, until {what} in {left}"))
     }

@@ -49,7 +49,9 @@ pub use calls::Known;
 pub use cause::{Cause, KERNEL_KILLED};
 pub use effect::{Decider, Effect, Purpose, Reply};
 pub use entered::Entered;
-pub use input::{Answer, Confirmation, Deciding, Input, Message, Observation, ProgramEnd};
+pub use input::{
+    Answer, Confirmation, Deciding, Input, Message, Observation, ProgramEnd, RoleCost,
+};
 pub use interrupting::{Interrupter, Interruption};
 pub use judging::{KnownRules, Opinion, RulesQuestion, Wants};
 pub use keyboard::{HANDS_OFF, Stroke, strokes};
@@ -218,6 +220,7 @@ impl Machine {
             (_, Input::Judged { id, opinion }) => self.judged(id, opinion, now),
             (_, Input::Limited { text, until }) => self.limited(text, until),
             (_, Input::CostOn { day, ends, grown }) => self.cost_on(day, ends, grown),
+            (_, Input::RoleCost(cost)) => self.role_cost_on(cost),
             (_, Input::Rules(rules)) => self.take_rules(rules, now),
             (_, Input::Settings(config)) => self.take_settings(config),
             (_, Input::WasTyped(own)) => self.was_typed(own),

@@ -111,6 +111,7 @@ pub const FOR_CLAUDE: &[&str] = &[
     "on_stall",
     "max_cost",
     "max_cost_per_day",
+    "max_role_cost_per_day",
     "idle_stop",
     "version",
 ];

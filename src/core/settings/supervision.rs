@@ -100,6 +100,11 @@ keys! {
     #[serde(serialize_with = "dollars_or_off")]
     #[schemars(schema_with = "super::schema::amount_or_off")]
     max_cost_per_day: Option<Dollars> = None, dollars_or_off();
+    /// When all slots of the role together have cost this many dollars on one day, the messages of this slot wait until the next
+    /// day.
+    #[serde(serialize_with = "dollars_or_off")]
+    #[schemars(schema_with = "super::schema::amount_or_off")]
+    max_role_cost_per_day: Option<Dollars> = None, dollars_or_off();
     /// The slot is stopped when it has been idle for this long.
     #[serde(serialize_with = "time_or_off")]
     #[schemars(with = "String")]
@@ -162,7 +167,12 @@ pub(super) const TURNS: RangeInclusive<u16> = 1..=u16::MAX;
 impl Supervision {
     /// Whether Claude Code is asked what it costs.
     pub fn counts_cost(&self) -> bool {
-        self.max_cost.is_some() || self.max_cost_per_day.is_some()
+        let limits = [
+            self.max_cost,
+            self.max_cost_per_day,
+            self.max_role_cost_per_day,
+        ];
+        limits.iter().any(Option::is_some)
     }
 }
 

@@ -295,6 +295,43 @@ fn the_cost_of_a_day_holds_messages_until_the_next_day() {
     assert!(!bench.machine.is_over_budget());
 }
 
+/// The budget of a role holds the messages of each of its slots, and one of them tells a person.
+#[test]
+fn the_cost_of_a_role_holds_messages_until_the_next_day() {
+    let supervision = Supervision {
+        max_cost_per_day: Some(dollars(5.0)),
+        max_role_cost_per_day: Some(dollars(10.0)),
+        ..Supervision::default()
+    };
+    for (is_told, troubles) in [(false, &["max_role_cost_per_day"][..]), (true, &[])] {
+        let mut bench = Bench::idle_with(with_supervision(supervision.clone()));
+        let evening = bench.now + Duration::from_secs(3600);
+        let spent = |bench: &mut Bench, day, amount| {
+            bench.put(Input::RoleCost(RoleCost {
+                day,
+                ends: evening,
+                cost: dollars(amount),
+                is_told,
+            }));
+        };
+        spent(&mut bench, 7, 9.99);
+        assert_eq!(bench.troubles(), [""; 0]);
+        spent(&mut bench, 7, 10.0);
+        spent(&mut bench, 7, 11.0);
+        assert_eq!(bench.troubles(), troubles, "it is told once");
+        assert!(bench.machine.pid().is_some(), "it is not stopped");
+        bench.send(5, "later");
+        let doing = bench.machine.doing(bench.now).unwrap_or_default();
+        let until = "until max_role_cost_per_day counts anew in 1h";
+        assert!(doing.contains(until), "{doing}");
+        bench.pass(Duration::from_secs(3599));
+        assert_eq!(bench.keys, [""; 0], "nothing is sent before");
+        bench.pass(Duration::from_secs(1));
+        assert_eq!(bench.keys, ["paste"]);
+        assert!(!bench.machine.is_over_budget());
+    }
+}
+
 #[test]
 fn too_much_memory_ends_the_run_and_not_the_slot() {
     let mut bench = at_work(Supervision {
