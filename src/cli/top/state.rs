@@ -275,7 +275,7 @@ impl Dashboard {
     /// An answer was refused: the ask is open again.
     pub fn not_answered(&mut self, dialogs: &[String], why: String) {
         self.answered.retain(|id| !dialogs.contains(id));
-        self.receipts.refused(dialogs);
+        self.receipts.refused(dialogs, &why, Utc::now());
         self.say(why);
     }
 
@@ -366,11 +366,24 @@ impl Dashboard {
             return;
         }
         self.read_to_end = None;
+        self.tell_who_answered();
         if self.asks_about_card() {
             self.mode = Mode::Gone;
             self.say("the ask has changed; nothing was answered. Esc goes on");
         }
         self.card = seen.map(|(slot, id)| (slot, id, now));
+    }
+
+    /// The ask under the cursor is gone or another one: somebody else may have answered it.
+    fn tell_who_answered(&mut self) {
+        let Some((slot, id, _)) = &self.card else {
+            return;
+        };
+        let status = self.slots.iter().find(|status| status.slot == *slot);
+        let answered = status.and_then(|status| status.answered.as_ref());
+        if let Some(answered) = answered.filter(|answered| answered.dialog == *id) {
+            self.receipts.gone(slot, answered, Utc::now());
+        }
     }
 
     /// Whether the person is in the middle of an answer.

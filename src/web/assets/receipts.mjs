@@ -14,7 +14,9 @@ const MOST = 4;
 function step(receipt, event) {
   if (event.slot !== receipt.slot) return null;
   const isDecided = receipt.steps.length > 0;
-  if (event.event === "verdict" && event.by === "person" && !isDecided) return "decided";
+  // Somebody else may decide before the answer from here arrives.
+  const isOwn = event.via === undefined || event.via === "web" || event.via.startsWith("web ");
+  if (event.event === "verdict" && event.by === "person" && isOwn && !isDecided) return "decided";
   if (event.event === "key" && isDecided && !receipt.gone) return `key ${oneLine(event.key)}`;
   if (event.event === "dialog_gone" && event.id === receipt.dialog) return "dialog gone";
   if (event.event === "ran" && event.call && event.call === receipt.call) return event.error ? `ran, failed: ${oneLine(event.error)}` : "ran";
