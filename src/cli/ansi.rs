@@ -25,6 +25,31 @@ pub fn line(text: &str, colours: bool) -> Line<'static> {
     Line::from(spans)
 }
 
+/// The line in letters of ASCII, each in its cells: a terminal that knows no others may take a part of them for a command.
+pub fn ascii(mut line: Line<'static>) -> Line<'static> {
+    for span in &mut line.spans {
+        span.content = span.content.chars().flat_map(in_ascii).collect();
+    }
+    line
+}
+
+fn in_ascii(c: char) -> impl Iterator<Item = char> {
+    let like = match c {
+        c if c.is_ascii() => c,
+        '─' | '━' | '═' | '╌' | '—' | '–' => '-',
+        '│' | '┃' | '║' | '╎' => '|',
+        '┌' | '┐' | '└' | '┘' | '├' | '┤' | '┬' | '┴' | '┼' | '╭' | '╮' | '╯' | '╰' => {
+            '+'
+        }
+        '❯' | '›' | '▸' | '→' => '>',
+        '●' | '•' | '✻' | '✽' | '✶' | '✳' | '✢' | '·' | '⏺' => '*',
+        '‘' | '’' => '\'',
+        '“' | '”' => '"',
+        _ => '?',
+    };
+    std::iter::repeat_n(like, c.width().unwrap_or(0))
+}
+
 /// A character as it stands alone in its cells. Joiners and marks would change cells beside it, which are not its own.
 fn cells(c: char) -> impl Iterator<Item = char> {
     let width = c.width().unwrap_or(0);
@@ -119,5 +144,14 @@ mod tests {
         let line = line("\u{1b}[31mred\u{1b}[0m", false);
         assert_eq!(line.to_string(), "red");
         assert!(line.spans.iter().all(|span| span.style == Style::default()));
+    }
+
+    #[test]
+    fn a_terminal_without_other_letters_gets_ascii_in_the_same_cells() {
+        let text = "\u{1b}[31m❯ ─│╭ ● “é” 日 ok";
+        let shown = ascii(line(text, true));
+        let words: String = shown.spans.iter().map(|span| &*span.content).collect();
+        assert_eq!(words, "> -|+ * \"?\" ?? ok");
+        assert_eq!(shown.spans[0].style.fg, Some(Color::Indexed(1)));
     }
 }

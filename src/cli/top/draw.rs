@@ -470,6 +470,13 @@ impl Canvas<'_, '_> {
         let lines = picture.lines[first..used].iter();
         let lines: Vec<Line> = lines
             .map(|line| ansi::line(line, self.look.colours))
+            .map(|line| {
+                if self.look.ascii {
+                    ansi::ascii(line)
+                } else {
+                    line
+                }
+            })
             .collect();
         let inner = Rect {
             y: area.y + 1,
