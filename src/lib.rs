@@ -48,7 +48,7 @@
 //! - [`shim`]: the process that owns a PTY; the only module that names portable-pty.
 //! - [`slot`]: the task of one slot, with what it does for Claude Code. [`session`]: what it does for any other program.
 //!   [`daemon`]: all of them by name, tasks, alerts, reload.
-//! - [`control`]: the socket, its server and its client, and a file for each request.
+//! - [`lookback`]: what slots did and showed, from their files. [`control`]: the socket, its server and its client, and a file for each request.
 //! - [`mcp`], [`web`], [`embed`], [`cli`]: the ways in for models, for browsers, for programs and for people. [`lab`]: stand-ins for Claude Code.
 //!
 //! # Words
@@ -79,6 +79,7 @@ pub mod events;
 pub mod hook;
 pub mod lab;
 pub mod launch;
+pub mod lookback;
 pub mod mcp;
 pub mod os;
 pub mod push;

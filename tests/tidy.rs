@@ -88,8 +88,9 @@ const LAYERS: &[(&str, &[&str])] = &[
             "core", "os", "events", "audit", "config", "launch", "slot", "daemon",
         ],
     ),
+    ("lookback", &["core", "os", "config"]),
     ("mcp", &["core", "control"]),
-    ("web", &["core", "os", "control"]),
+    ("web", &["core", "os", "control", "lookback"]),
     (
         "embed",
         &["core", "os", "events", "config", "daemon", "control"],
@@ -102,7 +103,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "core", "os", "audit", "config", "launch", "shim", "slot", "session", "daemon",
-            "control", "mcp", "web", "lab",
+            "control", "lookback", "mcp", "web", "lab",
         ],
     ),
 ];

@@ -296,7 +296,7 @@ async fn is_known(
     audited: BTreeSet<String>,
 ) -> Result<(), Failure> {
     let mut known: Vec<String> = audited.into_iter().collect();
-    known.extend(logs::logged(file.parent().unwrap_or(file)));
+    known.extend(crate::lookback::logged(file.parent().unwrap_or(file)));
     if let Ok(running) = context.ask::<Status>(Select::default()).await {
         known.extend(running.into_iter().map(|status| status.slot));
     }

@@ -2,7 +2,6 @@
 
 mod gather;
 mod page;
-mod recorded;
 
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;

@@ -5,6 +5,7 @@ use crate::cli::tail::{Since, parse_since};
 use crate::cli::{complete, sanitise, slots, target};
 use crate::core::settings;
 use crate::core::text::diagnostic::nearest;
+use crate::lookback;
 use chrono::{DateTime, Utc};
 use std::path::{Path, PathBuf};
 
@@ -88,19 +89,8 @@ pub fn file_of(directory: &Path, slot: &str, extension: &str) -> Result<PathBuf,
     .next(known_logs(slot, directory)))
 }
 
-/// The slots and sessions that have a log in this directory.
-pub fn logged(directory: &Path) -> Vec<String> {
-    directory
-        .read_dir()
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter_map(|name| Some(name.strip_suffix(".events.jsonl")?.to_string()))
-        .collect()
-}
-
 fn known_logs(wanted: &str, directory: &Path) -> String {
-    instead(wanted, logged(directory)).map_or_else(
+    instead(wanted, lookback::logged(directory)).map_or_else(
         || "no slot has a log there yet; name another config with -c FILE".to_owned(),
         |(meant, known)| format!("{meant}there are logs of: {known}"),
     )

@@ -1,6 +1,5 @@
 //! `timeline`: who worked and who waited, from the logs of the slots.
 
-mod read;
 mod svg;
 mod text;
 
@@ -8,8 +7,9 @@ use crate::cli::columns::{is_ascii, terminal_width};
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::tail::parse_since;
-use crate::cli::{complete, slots, target};
+use crate::cli::{complete, logs, slots, target};
 use crate::core::timeline::{TimelineReport, Window};
+use crate::lookback;
 use chrono::{DateTime, Utc};
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,11 @@ impl TimelineArgs {
         }
         let directory = target::logs(context).await?;
         let named = slots::expanded(context, self.slots).await?;
-        let report = read::report(&directory, &named, self.since, until)?;
+        for slot in &named {
+            logs::file_of(&directory, slot, "events.jsonl")?;
+        }
+        let report = lookback::report(&directory, &named, self.since, until);
+        let report = report.map_err(|unread| Failure::failed(unread.to_string()))?;
         if let Some(file) = &self.svg {
             write(file, &svg::picture(&report))?;
             let shown = file.display();

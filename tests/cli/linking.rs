@@ -118,18 +118,50 @@ fn the_page_has_the_screen_the_request_the_answer_and_the_audit() {
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    assert!(
-        !page.contains("of another slot") && !page.contains("no more"),
-        "{page}"
-    );
+    assert!(!page.contains("of another slot"), "{page}");
+    assert!(chosen(&page).contains(">May I? "), "{page}");
     let later = scene.page(20);
     assert!(
-        later.contains(">no more<") && later.contains("No dialog was up."),
+        chosen(&later).contains(">no more<") && later.contains("No dialog was up."),
         "{later}"
     );
     // A minute is meant, and the dialog came up in it.
-    assert!(scene.page(-40).contains(">May I? "));
-    assert!(scene.page(-100).contains(">at work<"));
+    assert!(chosen(&scene.page(-40)).contains(">May I? "));
+    assert!(chosen(&scene.page(-100)).contains(">at work<"));
+}
+
+/// The screen that is shown first: the one of the moment.
+#[track_caller]
+fn chosen(page: &str) -> &str {
+    let (_, frame) = page.split_once(" checked>").expect("a moment");
+    frame.split("<input").next().unwrap_or(frame)
+}
+
+/// One steps from the request to the answer, each with the screen of then.
+#[test]
+fn the_moments_around_it_can_be_stepped_through() {
+    let page = Scene::new().page(5);
+    let frames: Vec<&str> = page.split("<input type=\"radio\" name=\"frame\"").collect();
+    let (_, frames) = frames.split_first().expect("a beginning");
+    let shown = |frame: &str| {
+        let label = frame
+            .split("<label")
+            .nth(1)
+            .and_then(|rest| rest.split('<').next());
+        let label = label.and_then(|label| label.split_once(' ')?.1.split_once(' '));
+        let screens = ["at work", "May I?", "no more"];
+        let screen = screens.into_iter().find(|text| frame.contains(text));
+        (label.map(|(_, what)| what.to_owned()), screen)
+    };
+    let steps: Vec<_> = frames.iter().map(|frame| shown(frame)).collect();
+    let expected = [
+        ("asks Bash", "May I?"),
+        ("confirming", "May I?"),
+        ("the moment", "May I?"),
+        ("dialog gone", "no more"),
+    ];
+    let expected = expected.map(|(what, screen)| (Some(what.to_owned()), Some(screen)));
+    assert_eq!(steps, expected, "{page}");
 }
 
 #[test]
@@ -145,10 +177,10 @@ fn nothing_on_the_page_acts_and_secrets_are_masked() {
     );
     let policy = "content=\"default-src 'none'; style-src 'sha256-";
     assert_eq!(page.matches(policy).count(), 1, "{page}");
-    // The name of the picture's format, which nobody fetches.
+    // The name of the pictures' format, which nobody fetches.
     assert_eq!(
         page.matches("http:").count() + page.matches("https:").count(),
-        1,
+        page.matches("<svg xmlns=\"http:").count(),
         "{page}"
     );
     for active in [" src=", " href=", " onload=", " style=", "<iframe", "<form"] {

@@ -1,39 +1,32 @@
 //! What is known about a moment of a slot: its recording, its events, and the audit.
 
-use super::recorded::{PastScreen, screen_at};
 use crate::audit::{self, AuditEntry};
 use crate::cli::failure::Failure;
 use crate::cli::follow::unreadable;
 use crate::cli::logs;
-use crate::core::cast::Recording;
 use crate::core::claude::reading::Dialog;
 use crate::core::model::{Event, EventKind};
 use crate::core::timeline::{SlotHistory, Wait, Window};
+use crate::lookback::{self, AROUND, LONGEST_LINE, PastScreen, PastSlot, screens_at};
 use crate::os::files::{self, LinesFromEnd};
 use chrono::{DateTime, TimeDelta, Utc};
-use std::fs::File;
-use std::io::{self, BufReader, Seek};
 use std::path::Path;
 
-/// What is shown before and after the moment.
-const AROUND: TimeDelta = TimeDelta::minutes(5);
 /// A person who names a minute means the dialog that came up in it.
 const A_MINUTE: TimeDelta = TimeDelta::minutes(1);
 /// A dialog is drawn after it is known: the screen is taken so much later.
 const DRAWN: TimeDelta = TimeDelta::seconds(1);
+/// Screens that a page has at most: each may have 50 kB.
+const MOST_FRAMES: usize = 40;
 /// Events, or entries, that a page has at most.
 pub const MOST: usize = 300;
-/// Changes of state that are held against a recording.
-const MOST_TOLD: usize = 100_000;
-const LONGEST_LINE: u64 = 1 << 20;
-const TEXT_EVENT: &str = "\"event\":\"text\"";
 
 /// A moment of a slot.
 pub struct Incident {
     pub slot: String,
     pub at: DateTime<Utc>,
-    /// Or why there is none.
-    pub screen: Result<PastScreen, String>,
+    /// The screens around it in order, or why there are none.
+    pub frames: Result<Vec<PastFrame>, String>,
     pub dialog: Option<Dialog>,
     /// Why it was asked, and how it was answered.
     pub wait: Option<Wait>,
@@ -43,6 +36,15 @@ pub struct Incident {
     pub chain: (String, bool),
 }
 
+/// The screen at one moment, and what had happened just before.
+pub struct PastFrame {
+    pub at: DateTime<Utc>,
+    pub what: String,
+    pub screen: PastScreen,
+    /// It is the moment that the page is about.
+    pub is_moment: bool,
+}
+
 pub fn incident(
     logs: &Path,
     states: &Path,
@@ -50,64 +52,19 @@ pub fn incident(
     at: DateTime<Utc>,
 ) -> Result<Incident, Failure> {
     let file = logs::file_of(logs, slot, "events.jsonl")?;
-    let told = ToldOf::read(&file, at).map_err(|error| unreadable(&file, &error))?;
+    let told = PastSlot::read(logs, slot, at).map_err(|error| unreadable(&file, &error))?;
     let (at, dialog) = moment(&told.around, at);
     let audit = logs.join(audit::FILE);
     Ok(Incident {
         slot: slot.to_owned(),
         at,
-        screen: screen(&logs.join(format!("{slot}.cast")), &told.states, at),
+        frames: frames(logs, slot, &told, at),
         wait: dialog.as_ref().and_then(|_| wait(slot, &told.around, at)),
         dialog,
         events: around(told.around, at),
         audit: entries(&audit, slot, at),
         chain: chain(states, &audit),
     })
-}
-
-/// The events of a slot, oldest first.
-#[derive(Default)]
-struct ToldOf {
-    /// Starts and changes of state, as far back as the log goes.
-    states: Vec<Event>,
-    /// All around the moment but the words of answers, and the last dialog before, which may still be up.
-    around: Vec<Event>,
-    has_older: bool,
-}
-
-impl ToldOf {
-    /// From the newest event to the oldest.
-    fn read(file: &Path, at: DateTime<Utc>) -> io::Result<ToldOf> {
-        let mut told = ToldOf::default();
-        for file in files::with_rotated(file)?.into_iter().rev() {
-            let lines = LinesFromEnd::new(file, LONGEST_LINE)?;
-            let lines = lines.filter(|line| !line.contains(TEXT_EVENT));
-            let events = lines.filter_map(|line| serde_json::from_str::<Event>(&line).ok());
-            // Later ones do not matter.
-            let near = |event: &Event| event.time <= at + AROUND + A_MINUTE;
-            events.filter(near).for_each(|event| told.add(event, at));
-        }
-        told.states.reverse();
-        told.around.reverse();
-        Ok(told)
-    }
-
-    fn add(&mut self, event: Event, at: DateTime<Utc>) {
-        let what = &event.what;
-        let is_state = matches!(what, EventKind::State { .. } | EventKind::Spawned { .. });
-        let of_dialog = matches!(
-            what,
-            EventKind::Dialog { .. } | EventKind::DialogGone { .. }
-        );
-        let is_older = event.time < at - AROUND;
-        if is_state && self.states.len() < MOST_TOLD {
-            self.states.push(event.clone());
-        }
-        if !is_older || of_dialog && !self.has_older {
-            self.has_older |= is_older;
-            self.around.push(event);
-        }
-    }
 }
 
 /// The moment that is meant, and the dialog that was up then.
@@ -156,42 +113,104 @@ fn wait(slot: &str, events: &[Event], at: DateTime<Utc>) -> Option<Wait> {
 
 fn around(mut events: Vec<Event>, at: DateTime<Utc>) -> Vec<Event> {
     events.retain(|event| (event.time - at).abs() <= AROUND);
-    nearest(events, |event| event.time, at)
+    nearest(events, |event| event.time, at, MOST)
 }
 
-/// At most [`MOST`] of them, those nearest to the moment.
-fn nearest<T>(mut all: Vec<T>, time: impl Fn(&T) -> DateTime<Utc>, at: DateTime<Utc>) -> Vec<T> {
+/// At most `most` of them, those nearest to the moment.
+fn nearest<T>(
+    mut all: Vec<T>,
+    time: impl Fn(&T) -> DateTime<Utc>,
+    at: DateTime<Utc>,
+    most: usize,
+) -> Vec<T> {
     let later = all.iter().position(|one| time(one) > at);
-    let begin = later.unwrap_or(all.len()).saturating_sub(MOST / 2);
+    let begin = later.unwrap_or(all.len()).saturating_sub(most / 2);
     all.drain(..begin.min(all.len().saturating_sub(1)));
-    all.truncate(MOST);
+    all.truncate(most);
     all
 }
 
-/// From the newest file of the recording that begins before the moment.
-fn screen(cast: &Path, told: &[Event], at: DateTime<Utc>) -> Result<PastScreen, String> {
-    if cast.is_symlink() {
-        return Err("the recording is a symbolic link, and none is followed".to_owned());
+/// The screen at the moment, and after each thing that happened around it and may be seen there.
+fn frames(
+    logs: &Path,
+    slot: &str,
+    told: &PastSlot,
+    at: DateTime<Utc>,
+) -> Result<Vec<PastFrame>, String> {
+    let recording = lookback::opened_before(logs, slot, at)?;
+    let steps = steps(&told.around, at);
+    let times: Vec<DateTime<Utc>> = steps.iter().map(|step| step.screen).collect();
+    let screens = screens_at(recording, &told.states, &times).map_err(|error| error.to_string())?;
+    let frames = steps.into_iter().zip(screens).filter_map(|(step, screen)| {
+        Some(PastFrame {
+            at: step.at,
+            what: step.what,
+            screen: screen?,
+            is_moment: step.is_moment,
+        })
+    });
+    let frames: Vec<PastFrame> = frames.collect();
+    match frames.iter().any(|frame| frame.is_moment) {
+        true => Ok(frames),
+        false => Err("no recording of that time is kept".to_owned()),
     }
-    let none = || "no recording of that time is kept".to_owned();
-    let files = files::with_rotated(cast).map_err(|_| none())?;
-    for mut file in files.into_iter().rev() {
-        let recording = opened(&file).map_err(|error| error.to_string())?;
-        let began = recording.header().timestamp;
-        let is_before = |began: u64| i64::try_from(began).is_ok_and(|it| it <= at.timestamp());
-        if !began.is_none_or(is_before) {
-            continue;
-        }
-        file.rewind().map_err(|error| error.to_string())?;
-        let recording = opened(&file).map_err(|error| error.to_string())?;
-        let screen = screen_at(recording, told, at).map_err(|error| error.to_string())?;
-        return screen.ok_or_else(none);
-    }
-    Err(none())
 }
 
-fn opened(file: &File) -> Result<Recording<BufReader<&File>>, crate::core::cast::BrokenCast> {
-    Recording::read(BufReader::new(file))
+/// A moment whose screen is wanted.
+struct Step {
+    at: DateTime<Utc>,
+    /// When its effect is drawn.
+    screen: DateTime<Utc>,
+    what: String,
+    is_moment: bool,
+}
+
+fn steps(events: &[Event], at: DateTime<Utc>) -> Vec<Step> {
+    let near = events
+        .iter()
+        .filter(|event| (event.time - at).abs() <= AROUND);
+    let seen = near.filter_map(|event| Some((event.time, seen_as(&event.what)?)));
+    let seen = nearest(seen.collect(), |(time, _)| *time, at, MOST_FRAMES - 1);
+    let mut steps: Vec<Step> = seen
+        .into_iter()
+        .map(|(time, what)| Step {
+            at: time,
+            screen: time + DRAWN,
+            what,
+            is_moment: false,
+        })
+        .collect();
+    let later = steps.iter().position(|step| step.at > at);
+    let moment = Step {
+        at,
+        screen: at,
+        what: "the moment".to_owned(),
+        is_moment: true,
+    };
+    steps.insert(later.unwrap_or(steps.len()), moment);
+    // What comes next may have drawn over it, and times are in order.
+    for index in (0..steps.len().saturating_sub(1)).rev() {
+        steps[index].screen = steps[index].screen.min(steps[index + 1].screen);
+    }
+    steps
+}
+
+/// What changes the screen, in a few words.
+fn seen_as(what: &EventKind) -> Option<String> {
+    Some(match what {
+        EventKind::State { to, .. } => to.name().to_owned(),
+        EventKind::Dialog { dialog } => {
+            format!("asks {}", dialog.tool.as_deref().unwrap_or("something"))
+        }
+        EventKind::DialogGone { .. } => "dialog gone".to_owned(),
+        EventKind::Message { .. } => "message".to_owned(),
+        EventKind::Key { key, .. } => format!("key {key}"),
+        EventKind::Ran { tool, .. } => format!("ran {tool}"),
+        EventKind::Interrupted => "interrupted".to_owned(),
+        EventKind::Exit { .. } => "exit".to_owned(),
+        EventKind::Spawned { .. } => "started".to_owned(),
+        _ => return None,
+    })
 }
 
 /// The entries of the slot around the moment; none if there is no audit.
@@ -207,7 +226,7 @@ fn entries(audit: &Path, slot: &str, at: DateTime<Utc>) -> Vec<AuditEntry> {
         .filter(|entry| entry.time <= at + AROUND && entry.record.slot == slot)
         .collect();
     found.reverse();
-    nearest(found, |entry| entry.time, at)
+    nearest(found, |entry| entry.time, at, MOST)
 }
 
 fn chain(states: &Path, audit: &Path) -> (String, bool) {
@@ -270,9 +289,37 @@ mod tests {
     }
 
     #[test]
+    fn there_is_a_step_for_each_thing_that_is_seen() {
+        let log = [up(100, "a"), gone(100, "a"), up(160, "b"), gone(170, "b")];
+        let steps = steps(&log, at(165));
+        let told: Vec<(i64, i64, &str)> = steps
+            .iter()
+            .map(|step| {
+                let second = |time: DateTime<Utc>| (time - at(0)).num_seconds();
+                (second(step.at), second(step.screen), step.what.as_str())
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (100, 101, "asks something"),
+                (100, 101, "dialog gone"),
+                (160, 161, "asks something"),
+                (165, 165, "the moment"),
+                (170, 171, "dialog gone"),
+            ]
+        );
+        let many: Vec<Event> = (0..500).map(|second| up(second, "a")).collect();
+        let steps = super::steps(&many, at(200));
+        assert_eq!(steps.len(), MOST_FRAMES);
+        assert!(steps.is_sorted_by_key(|step| (step.at, step.screen)));
+        assert!(steps.iter().any(|step| step.is_moment));
+    }
+
+    #[test]
     fn a_page_has_what_is_nearest() {
         let seconds = |from: i64, to: i64| (from..to).map(at).collect::<Vec<_>>();
-        let of = |all: Vec<DateTime<Utc>>| nearest(all, |time| *time, at(1000));
+        let of = |all: Vec<DateTime<Utc>>| nearest(all, |time| *time, at(1000), MOST);
         let found = of(seconds(0, 5000));
         assert_eq!((found.len(), found[0]), (MOST, at(851)));
         assert_eq!(of(seconds(990, 1010)).len(), 20);

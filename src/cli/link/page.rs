@@ -23,6 +23,9 @@ h1{font-size:1.4rem;margin:0}h2{font-size:1.05rem;margin:1.8rem 0 .5rem}p{margin
 svg{max-width:100%;height:auto}
 pre,.row{font:13px/1.45 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;margin:0}
 pre{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:.7rem}
+.frames{display:flex;flex-wrap:wrap;align-items:center;gap:.2rem .3rem}.frames label{font-size:13px;margin-right:.5rem}
+.frames input:checked+label{color:var(--mark);font-weight:600}.frames>div{display:none;order:1;width:100%;margin-top:.5rem}
+.frames input:checked+label+div{display:block}
 .row{border-top:1px solid var(--line);padding:.3rem 0}.near{border-left:4px solid var(--mark);padding-left:.5rem}
 ";
 
@@ -67,14 +70,31 @@ fn heading(page: &mut String, words: &str) {
     let _ = writeln!(page, "<h2>{words}</h2>");
 }
 
+/// One screen at a time, chosen by a mark: with the arrow keys one steps through them. No script is needed for that.
 fn screen(page: &mut String, incident: &Incident) {
     heading(page, "The screen");
-    match &incident.screen {
-        Ok(screen) => page.push_str(&picture(&screen.lines, screen.cols, screen.rows)),
+    let frames = match &incident.frames {
+        Ok(frames) => frames,
         Err(why) => {
             let _ = writeln!(page, "<p class=\"soft\">{}</p>", text(why));
+            return;
         }
+    };
+    page.push_str("<div class=\"frames\" role=\"radiogroup\" aria-label=\"moments\">\n");
+    for (number, frame) in frames.iter().enumerate() {
+        let time = DateTime::<Local>::from(frame.at).format("%H:%M:%S");
+        let checked = if frame.is_moment { " checked" } else { "" };
+        let _ = writeln!(
+            page,
+            "<input type=\"radio\" name=\"frame\" id=\"f{number}\"{checked}><label for=\"f{number}\">{time} {}</label>\
+             <div>{}</div>",
+            text(&frame.what),
+            picture(&frame.screen.lines, frame.screen.cols, frame.screen.rows)
+        );
     }
+    page.push_str(
+        "</div>\n<p class=\"soft\">Choose a moment, then step with the arrow keys.</p>\n",
+    );
 }
 
 fn asked(page: &mut String, dialog: Option<&Dialog>) {

@@ -1,8 +1,6 @@
 //! The events that a timeline is made of, from the end of each log as far back as they are needed.
 
-use crate::cli::failure::Failure;
-use crate::cli::follow::unreadable;
-use crate::cli::logs;
+use super::LONGEST_LINE;
 use crate::config::LOG_LOCK;
 use crate::core::model::Event;
 use crate::core::settings;
@@ -11,15 +9,21 @@ use crate::os::daemon_lock::Holder;
 use crate::os::files::{self, LinesFromEnd};
 use chrono::{DateTime, Utc};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
-/// The longest line that is read: a dialog with everything that fits on a screen is much shorter.
-const LONGEST_LINE: u64 = 1 << 20;
 /// The most events of one slot that are kept, about 60 MB: what is older is not known.
 const MOST_EVENTS: usize = 200_000;
 /// The events that come with each word of an answer: most lines of a log, and of no use here.
 const TEXT_EVENT: &str = "\"event\":\"text\"";
+
+/// A log that can't be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {}: {error}", file.display())]
+pub struct Unread {
+    pub file: PathBuf,
+    pub error: io::Error,
+}
 
 /// What the named slots did, or all that ran in that time.
 pub fn report(
@@ -27,7 +31,7 @@ pub fn report(
     named: &[String],
     since: DateTime<Utc>,
     until: DateTime<Utc>,
-) -> Result<TimelineReport, Failure> {
+) -> Result<TimelineReport, Unread> {
     let mut window = Window {
         since,
         until,
@@ -60,24 +64,40 @@ fn ran(history: &SlotHistory) -> bool {
 /// The time of the last event of any slot: a daemon ran then.
 fn last_event(directory: &Path) -> Option<DateTime<Utc>> {
     let time = |slot: String| {
-        let file = logs::file_of(directory, &slot, "events.jsonl").ok()?;
+        let file = events_file(directory, &slot);
         let line = files::last_line(&mut files::open(&file).ok()?).ok()??;
         Some(serde_json::from_str::<Event>(&line).ok()?.time)
     };
-    logs::logged(directory).into_iter().filter_map(time).max()
+    logged(directory).into_iter().filter_map(time).max()
+}
+
+/// The names of all slots and sessions that have a log.
+pub fn logged(directory: &Path) -> Vec<String> {
+    directory
+        .read_dir()
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter_map(|name| Some(name.strip_suffix(".events.jsonl")?.to_string()))
+        .collect()
+}
+
+/// The name of a slot has no characters that mean anything in a path.
+pub(super) fn events_file(directory: &Path, slot: &str) -> PathBuf {
+    directory.join(format!("{slot}.events.jsonl"))
 }
 
 /// All slots that have a log; sessions without a name of their own are not looked back at, unless they are named.
 fn slots_in(directory: &Path) -> Vec<String> {
-    let mut slots = logs::logged(directory);
+    let mut slots = logged(directory);
     slots.retain(|slot| settings::is_name(slot) && Uuid::parse_str(slot).is_err());
     slots.sort();
     slots
 }
 
-fn events_of(directory: &Path, slot: &str, window: Window) -> Result<Vec<Event>, Failure> {
-    let file = logs::file_of(directory, slot, "events.jsonl")?;
-    read(&file, window).map_err(|error| unreadable(&file, &error))
+fn events_of(directory: &Path, slot: &str, window: Window) -> Result<Vec<Event>, Unread> {
+    let file = events_file(directory, slot);
+    read(&file, window).map_err(|error| Unread { file, error })
 }
 
 /// In the order in which they happened.

@@ -6,13 +6,14 @@ use crate::core::model::{Event, EventKind};
 use crate::core::terminal::{At, FRAME_TIMEOUT, Terminal};
 use crate::core::text::secrets;
 use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
 use std::io::BufRead;
 
 /// The marks of a recording may lack a few states, such as one that was over at once.
 const LOOK_AHEAD: usize = 8;
 
 /// A screen, with colours as escape sequences and without secrets.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PastScreen {
     pub cols: usize,
     pub rows: usize,
@@ -57,12 +58,12 @@ impl DayClock<'_> {
     }
 }
 
-/// The screen at `when`; `None` if the recording begins later.
-pub fn screen_at<R: BufRead>(
+/// The screens at these times, in order; `None` for one before the recording. The times are in order.
+pub fn screens_at<R: BufRead>(
     recording: Recording<R>,
     told: &[Event],
-    when: DateTime<Utc>,
-) -> Result<Option<PastScreen>, BrokenCast> {
+    times: &[DateTime<Utc>],
+) -> Result<Vec<Option<PastScreen>>, BrokenCast> {
     let header = recording.header().clone();
     let begin = header.timestamp.and_then(|secs| i64::try_from(secs).ok());
     let begin = begin.and_then(|secs| DateTime::from_timestamp(secs, 0));
@@ -74,6 +75,7 @@ pub fn screen_at<R: BufRead>(
     };
     let mut terminal = Terminal::new(header.cols, header.rows);
     let (mut last, mut is_drawn) = (At::ZERO, false);
+    let mut screens = Vec::new();
     for event in recording {
         let event = event?;
         if let (None, Some(begin)) = (clock.offset, begin) {
@@ -82,8 +84,14 @@ pub fn screen_at<R: BufRead>(
         if let CastKind::Marker(mark) = &event.what {
             clock.mark(event.at, mark);
         }
-        if clock.time(event.at).is_some_and(|time| time > when) {
-            break;
+        let now = clock.time(event.at);
+        while now.is_some_and(|now| times.get(screens.len()).is_some_and(|time| now > *time)) {
+            // What was drawn is whole if nothing came soon after it.
+            terminal.quiet(last.saturating_add(FRAME_TIMEOUT).min(event.at));
+            screens.push(is_drawn.then(|| shown(&terminal)));
+        }
+        if screens.len() == times.len() {
+            return Ok(screens);
         }
         last = event.at;
         is_drawn = true;
@@ -97,7 +105,10 @@ pub fn screen_at<R: BufRead>(
         }
     }
     terminal.quiet(last.saturating_add(FRAME_TIMEOUT));
-    Ok(is_drawn.then(|| shown(&terminal)))
+    while screens.len() < times.len() {
+        screens.push(is_drawn.then(|| shown(&terminal)));
+    }
+    Ok(screens)
 }
 
 /// A row with a secret in it has no colours.
@@ -160,7 +171,8 @@ mod tests {
 
     fn first_line(cast: &str, told: &[Event], second: i64) -> Option<String> {
         let recording = Recording::read(cast.as_bytes()).unwrap();
-        let screen = screen_at(recording, told, time(second)).unwrap()?;
+        let screens = screens_at(recording, told, &[time(second)]).unwrap();
+        let screen = screens.into_iter().next().unwrap()?;
         Some(screen.lines[0].trim_end().to_owned())
     }
 
@@ -204,6 +216,30 @@ mod tests {
     }
 
     #[test]
+    fn several_screens_come_from_one_reading() {
+        let cast = cast(&[
+            (1, 'o', "one"),
+            (3, 'o', "\r\u{1b}[Ktwo"),
+            // A frame that is not whole when it is looked at.
+            (5, 'o', "\u{1b}[?2026h\r\u{1b}[Kthr"),
+            (6, 'o', "ee\u{1b}[?2026l"),
+        ]);
+        let times = [-1, 1, 2, 2, 4, 5, 6, 60].map(time);
+        let recording = Recording::read(cast.as_bytes()).unwrap();
+        let screens = screens_at(recording, &[], &times).unwrap();
+        let lines = screens.iter().map(|screen| {
+            let screen = screen.as_ref()?;
+            Some(screen.lines[0].trim_end())
+        });
+        let lines: Vec<Option<&str>> = lines.collect();
+        assert_eq!(
+            lines[..5],
+            [None, Some("one"), Some("one"), Some("one"), Some("two")]
+        );
+        assert_eq!(lines[6..], [Some("three"), Some("three")]);
+    }
+
+    #[test]
     fn secrets_are_masked_and_the_rest_keeps_its_colours() {
         let cast = cast(&[(
             1,
@@ -211,7 +247,8 @@ mod tests {
             "\u{1b}[31mred\u{1b}[m\r\nkey \u{1b}[1mghp_abcdefghijklmnopqrstuvwxyz0123456789",
         )]);
         let recording = Recording::read(cast.as_bytes()).unwrap();
-        let screen = screen_at(recording, &[], time(9)).unwrap().unwrap();
+        let screens = screens_at(recording, &[], &[time(9)]).unwrap();
+        let screen = screens[0].clone().unwrap();
         assert!(screen.lines[0].contains("\u{1b}["), "{screen:?}");
         assert!(
             !screen.lines.concat().contains("efghijklmnop"),
