@@ -38,8 +38,10 @@ const ASSETS: &[Asset] = assets! {
     "/assets/card.mjs", SCRIPT, "card.mjs";
     "/assets/keyboard.mjs", SCRIPT, "keyboard.mjs";
     "/assets/receipts.mjs", SCRIPT, "receipts.mjs";
+    "/assets/screen.mjs", SCRIPT, "screen.mjs";
     "/assets/slot.mjs", SCRIPT, "slot.mjs";
     "/assets/text.mjs", SCRIPT, "text.mjs";
+    "/assets/timeline.mjs", SCRIPT, "timeline.mjs";
     "/assets/views.mjs", SCRIPT, "views.mjs";
     "/assets/vendor/htm-preact.mjs", SCRIPT, "vendor/htm-preact.mjs";
     "/assets/style.css", "text/css; charset=utf-8", "style.css";

@@ -5,7 +5,7 @@
 //! record of the connection (`server`: this user, outside all slots), `access` and `devices` (is the token valid?), and
 //! the scope of the token against that of the request (`api`). The requests are those of the control socket, from the
 //! same table; `openapi` describes them,
-//! `events` streams events, `live` shows a screen (`socket` has what WebSockets need), and `assets` has the page that uses them.
+//! `events` streams events, `live` shows a screen (`socket` has what WebSockets need), `looking_back` the past, and `assets` has the page that uses them.
 
 mod access;
 mod api;
@@ -14,6 +14,7 @@ mod devices;
 mod events;
 mod guard;
 mod live;
+mod looking_back;
 mod metrics;
 mod openapi;
 mod refusal;

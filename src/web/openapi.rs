@@ -40,6 +40,8 @@ pub fn openapi() -> Value {
     paths.insert("/api/ticket".to_owned(), ticket());
     paths.insert("/api/openapi.json".to_owned(), own());
     paths.insert("/api/events".to_owned(), events(&mut generator));
+    paths.insert("/api/timeline".to_owned(), timeline());
+    paths.insert("/api/past".to_owned(), past(&mut generator));
     for entry in requests() {
         if let Some(scope) = entry.scope {
             let path = format!("/api/{}", entry.name);
@@ -147,6 +149,86 @@ fn ticket() -> Value {
                         GET /api/live?slot=NAME shows the screen of one slot as it changes, GET /api/events the events.",
             "requestBody": { "required": true, "content": as_json(slot) },
             "responses": responses(as_json(ticket)),
+        },
+    })
+}
+
+fn timeline() -> Value {
+    let params = json!({
+        "type": "object",
+        "properties": {
+            "since_s": {
+                "type": "integer", "minimum": 1, "maximum": 2_678_400,
+                "description": "From so many seconds ago on; 8 hours if it is not given.",
+            },
+            "slots": {
+                "type": "array", "items": { "type": "string" },
+                "description": "Names of slots; empty means all that ran in that time.",
+            },
+        },
+        "additionalProperties": false,
+    });
+    let report = json!({
+        "type": "object",
+        "description": "As `missiond timeline --json` has it.",
+        "properties": {
+            "since": { "type": "string", "format": "date-time" },
+            "until": { "type": "string", "format": "date-time" },
+            "slots": { "type": "array", "items": { "type": "object" } },
+            "waiting": { "type": "object" },
+        },
+        "required": ["since", "until", "slots", "waiting"],
+    });
+    json!({
+        "post": {
+            "operationId": "timeline",
+            "summary": "Tells what slots did, and how long people were waited for.",
+            "description": "Needs the scope `view`.",
+            "x-scope": Scope::View,
+            "requestBody": { "required": true, "content": as_json(params) },
+            "responses": responses(as_json(report)),
+        },
+    })
+}
+
+fn past(generator: &mut SchemaGenerator) -> Value {
+    let params = json!({
+        "type": "object",
+        "properties": {
+            "slot": { "type": "string" },
+            "at": { "type": "string", "format": "date-time" },
+        },
+        "required": ["slot", "at"],
+        "additionalProperties": false,
+    });
+    let screen = json!({
+        "type": ["object", "null"],
+        "description": "`null` if no recording of that time is kept. Secrets are masked.",
+        "properties": {
+            "cols": { "type": "integer" },
+            "rows": { "type": "integer" },
+            "lines": { "type": "array", "items": { "type": "string" } },
+        },
+    });
+    let event = generator.subschema_for::<Event>();
+    let moment = json!({
+        "type": "object",
+        "properties": {
+            "slot": { "type": "string" },
+            "at": { "type": "string", "format": "date-time" },
+            "screen": screen,
+            "events": { "type": "array", "items": event },
+        },
+        "required": ["slot", "at", "screen", "events"],
+    });
+    json!({
+        "post": {
+            "operationId": "past",
+            "summary": "Shows the screen of a slot at a moment, and what happened within five minutes of it.",
+            "description": "Needs the scope `view`.",
+            "x-scope": Scope::View,
+            "requestBody": { "required": true, "content": as_json(params) },
+            "responses": responses(as_json(moment)),
         },
     })
 }

@@ -5,7 +5,7 @@ use super::devices::{DeviceGrant, Devices};
 use super::guard::{Denied, Hosts};
 use super::refusal::HttpRefusal;
 use super::socket::{self, Subject};
-use super::{api, assets, events, live, metrics, openapi};
+use super::{api, assets, events, live, looking_back, metrics, openapi};
 use crate::control::client::Dial;
 use crate::control::requests::{WhereFrom, WhereFromParams};
 use crate::control::scope::Scope;
@@ -15,10 +15,10 @@ use crate::os::tcp_peer::TcpPeer;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use http::header::{AUTHORIZATION, CONNECTION, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use http::{HeaderMap, StatusCode};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -62,6 +62,8 @@ pub struct WebOptions {
 pub(super) struct WebState {
     pub dial: Dial,
     pub streams: Arc<Semaphore>,
+    /// One at a time looks back.
+    pub looking_back: Arc<Semaphore>,
     pub devices: Devices,
     hosts: Hosts,
     access: Mutex<Access>,
@@ -117,6 +119,7 @@ impl WebServer {
         let shared = WebState {
             dial,
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            looking_back: Arc::new(Semaphore::new(1)),
             devices: options.devices,
             hosts: Hosts::new(address, &options.hosts),
             access: Mutex::default(),
@@ -192,6 +195,8 @@ fn router(shared: Arc<WebState>) -> Router {
     let guarded = Router::new()
         .route("/api/openapi.json", get(openapi::answer))
         .route("/api/ticket", post(socket::ticket))
+        .route("/api/timeline", post(looking_back::timeline))
+        .route("/api/past", post(looking_back::past))
         .route("/api/{request}", post(api::answer))
         .route("/metrics", get(metrics::answer))
         .method_not_allowed_fallback(wrong_method)
@@ -224,6 +229,12 @@ async fn admit(
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
         let text = "the head of the request has more than 64 KiB";
         return Err(HttpRefusal::new(status, Fault::Usage, text));
+    }
+    // A body has a length: what a proxy and this server might read as two requests is read as none.
+    if parts.headers.contains_key(TRANSFER_ENCODING) {
+        let text = "a body needs a Content-Length, and no Transfer-Encoding";
+        let refusal = HttpRefusal::new(StatusCode::BAD_REQUEST, Fault::Usage, text);
+        return Ok(([(CONNECTION, "close")], refusal).into_response());
     }
     if let Err(denied) = shared.hosts.check(&parts) {
         tracing::info!(why = denied.name(), "a request was refused");

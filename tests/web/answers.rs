@@ -181,6 +181,65 @@ fn the_audit_and_the_log_are_read_from_their_ends() {
     assert_eq!(log(1).as_array(), Some(&vec![all[all.len() - 1].clone()]));
 }
 
+/// Looking back is read from the logs, by the server alone.
+#[test]
+fn the_past_of_a_slot_can_be_looked_at() {
+    let daemon = daemon();
+    let web = Web::start(&daemon, "keys");
+    let token = web.token();
+    let post = |name: &str, params: Value| web.post(name, Some(&token), &params.to_string());
+    let keys = json!({ "slot": "echo", "bytes": b"hello" });
+    assert_eq!(post("write", keys).status, 200);
+    let past = |at: chrono::DateTime<chrono::Utc>| {
+        let answer = post("past", json!({ "slot": "echo", "at": at }));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()
+    };
+    let now = || chrono::Utc::now() + chrono::TimeDelta::seconds(5);
+    let shown = until("the screen", || {
+        let past = past(now());
+        past["screen"]["lines"][0]
+            .as_str()?
+            .contains("hello")
+            .then_some(past)
+    });
+    let events = shown["events"].as_array().expect("events").iter();
+    assert!(
+        events.clone().any(|event| event["event"] == "spawned"),
+        "{shown}"
+    );
+    let early = past(now() - chrono::TimeDelta::hours(3));
+    assert_eq!(
+        (&early["screen"], &early["events"]),
+        (&Value::Null, &json!([]))
+    );
+
+    let report = post("timeline", json!({ "since_s": 3600 })).json();
+    assert_eq!(report["slots"][0]["slot"], "echo", "{report}");
+    let ours = daemon.json(&["timeline", "--since", "1h"]);
+    let activities = |report: &Value| {
+        let spans = report["slots"][0]["spans"]
+            .as_array()
+            .expect("spans")
+            .iter();
+        spans
+            .map(|span| span["activity"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(activities(&report), activities(&ours));
+    for (name, params) in [
+        ("past", json!({ "slot": "../../etc/passwd", "at": now() })),
+        ("past", json!({ "slot": "echo/../echo", "at": now() })),
+        ("past", json!({ "slot": "echo" })),
+        ("timeline", json!({ "since_s": 0 })),
+        ("timeline", json!({ "since_s": 10_000_000 })),
+        ("timeline", json!({ "slots": ["a/b"] })),
+    ] {
+        let answer = post(name, params);
+        assert_eq!(answer.status, 400, "{name}: {answer:?}");
+    }
+}
+
 /// A schema of the document, with the document's own definitions.
 fn jsonschema_of(schema: &Value, document: &Value) -> jsonschema::Validator {
     let mut whole = schema.clone();

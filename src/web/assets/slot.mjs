@@ -5,7 +5,8 @@ import { html, useEffect, useRef, useState } from "./vendor/htm-preact.mjs";
 import { live, request, whyNot } from "./api.mjs";
 import { useAnswer } from "./answer.mjs";
 import { Keyboard, useKeyboard } from "./keyboard.mjs";
-import { oneLine, runs, visible } from "./text.mjs";
+import { Screen } from "./screen.mjs";
+import { oneLine, visible } from "./text.mjs";
 
 /** @param {{slot: any, changed: number, epoch: number, now: number, told: (text: string) => void}} props */
 export function Slot({ slot, changed, epoch, now, told }) {
@@ -57,9 +58,7 @@ export function Picture({ slot, epoch = 0, keyboard }) {
   }, [keyboard?.isHeld]);
   if (screen === null) return html`<p class="why">…</p>`;
   if (screen.error) return html`<p class="failed">${visible(screen.error.message)}</p>`;
-  return html`<pre ref=${place} class=${`screen${keyboard?.isHeld ? " typed" : ""}`} ...${keyboard?.keys ?? {}} tabindex="0" aria-label="screen, ${screen.cols} columns, ${screen.rows} rows">${screen.lines.map(
-    (line) => html`<div>${runs(line).map((run) => html`<span class=${run.classes} style=${run.colour ? { color: run.colour } : null}>${run.text}</span>`)}${"\n"}</div>`,
-  )}</pre>`;
+  return html`<${Screen} place=${place} screen=${screen} name="screen" held=${keyboard?.isHeld} keys=${keyboard?.keys} />`;
 }
 
 /** @param {{slot: string, changed: number}} props */

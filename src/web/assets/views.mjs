@@ -1,18 +1,20 @@
 // @ts-check
-// The views beside the slots: sessions, tasks and the audit.
+// The views beside the slots: sessions, tasks, the timeline and the audit.
 
 import { html, useEffect, useState } from "./vendor/htm-preact.mjs";
 import { request, whyNot } from "./api.mjs";
 import { useAnswer } from "./answer.mjs";
 import { Picture } from "./slot.mjs";
 import { age, oneLine, visible } from "./text.mjs";
+import { Timeline } from "./timeline.mjs";
 
-export const VIEWS = ["slots", "sessions", "tasks", "audit"];
+export const VIEWS = ["slots", "sessions", "tasks", "timeline", "audit"];
 
 /** @param {{view: string, changed: number, now: number, told: (text: string) => void}} props */
 export function View({ view, changed, now, told }) {
   if (view === "sessions") return html`<${Sessions} changed=${changed} now=${now} told=${told} />`;
   if (view === "tasks") return html`<${Tasks} changed=${changed} now=${now} told=${told} />`;
+  if (view === "timeline") return html`<${Timeline} />`;
   return html`<${Audit} changed=${changed} />`;
 }
 

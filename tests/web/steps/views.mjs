@@ -26,12 +26,19 @@ export default async ({ page, context, picture, axe, url, base, marks }) => {
   const log = page.locator(".log");
   await log.waitFor();
   const told = { buttons, log: await log.innerText() };
-  for (const view of ["audit", "sessions", "tasks"]) {
+  for (const view of ["audit", "sessions", "tasks", "timeline"]) {
     await page.getByRole("button", { name: view, exact: true }).click();
     await page.locator(".list li").first().waitFor();
     await picture(`${view}-${width}`);
     told[view] = await page.locator(".view").innerText();
   }
+  // The slider steps back to the request, and shows the screen of then.
+  await page.locator(".scrubber .screen").waitFor();
+  await page.getByRole("button", { name: "‹ before" }).click();
+  await page.locator(".scrubber .screen").getByText("touch third").first().waitFor();
+  await page.locator(".events .near").first().waitFor();
+  told.scrubbed = await page.locator(".scrubber h3").innerText();
+  await picture(`scrubbed-${width}`);
   told.serious = await axe();
   told.wide = await page.evaluate(() => document.documentElement.scrollWidth);
   // What a browser needs to install the page.
