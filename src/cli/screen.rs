@@ -11,7 +11,8 @@ Examples:
   missiond screen coder
   missiond screen coder -n 200          the last 200 lines, those that scrolled away too
   missiond screen coder --ansi | less -R
-  missiond screen coder --svg > coder.svg")]
+  missiond screen coder --svg > coder.svg
+  missiond screen coder --html > coder.html")]
 pub struct ScreenArgs {
     /// The slot
     #[arg(add = complete::slots())]
@@ -23,13 +24,16 @@ pub struct ScreenArgs {
     #[arg(long)]
     ansi: bool,
     /// As a picture: one SVG file, which any browser shows
-    #[arg(long, conflicts_with_all = ["ansi", "lines"])]
+    #[arg(long, conflicts_with_all = ["ansi", "lines", "html"])]
     svg: bool,
+    /// As a page: one HTML file, which fetches nothing and has no scripts
+    #[arg(long, conflicts_with_all = ["ansi", "lines"])]
+    html: bool,
 }
 
 impl ScreenArgs {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let ansi = self.ansi || self.svg;
+        let ansi = self.ansi || self.svg || self.html;
         let params = ScreenParams {
             slot: self.slot,
             lines: self.lines,
@@ -39,9 +43,13 @@ impl ScreenArgs {
         if context.out.json {
             return context.out.json(&screen);
         }
-        if self.svg {
+        if self.svg || self.html {
             let picture = svg::picture(&screen.lines, screen.cols, screen.rows);
-            return context.out.raw(picture.as_bytes());
+            let shown = match self.html {
+                true => svg::page(&screen.slot, &picture),
+                false => picture,
+            };
+            return context.out.raw(shown.as_bytes());
         }
         let lines = screen.lines.iter().map(|line| {
             if ansi {

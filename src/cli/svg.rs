@@ -1,6 +1,6 @@
 //! A screen as a picture: one self-contained SVG, with nothing in it that a program could have made active. Pure.
 
-use crate::cli::ansi;
+use crate::cli::{ansi, sanitise};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use std::fmt::Write;
@@ -41,6 +41,17 @@ const ORDER: [Color; 16] = [
 pub fn picture(lines: &[String], cols: usize, rows: usize) -> String {
     let lines: Vec<Line> = lines.iter().map(|line| ansi::line(line, true)).collect();
     of_lines(&lines, cols, rows)
+}
+
+/// A page with this picture and nothing else. Its text can be selected and searched.
+pub fn page(title: &str, picture: &str) -> String {
+    let title = escaped(&sanitise::one_line(title));
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n</head>\n\
+         <body>\n<h1>{title}</h1>\n{picture}</body>\n</html>\n"
+    )
 }
 
 /// The same for lines that are styled already.
@@ -182,6 +193,24 @@ mod tests {
         let elements = svg.matches('<').count();
         assert_eq!(elements, svg.matches('>').count(), "{svg}");
         assert_eq!(elements, 9, "{svg}");
+    }
+
+    #[test]
+    fn a_page_of_a_screen_has_nothing_active_in_it() {
+        let picture = picture(&["<img src=x>".to_owned()], 20, 1);
+        let page = page("coder</title><script>", &picture);
+        assert!(page.contains("default-src 'none'"), "{page}");
+        assert!(page.contains("&lt;img src=x&gt;"), "{page}");
+        for active in [
+            "<script",
+            "<img",
+            " style=",
+            " href=",
+            "<link",
+            "</title></title",
+        ] {
+            assert!(!page.contains(active), "{active}: {page}");
+        }
     }
 
     #[test]
