@@ -10,6 +10,7 @@ use crate::core::model::Fault;
 use crate::web::{CODE_LIFE, Devices, WebOptions, WebServer};
 use devices::DeviceVerb;
 use serde_json::json;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Serves the daemon over HTTP, on this machine only.
@@ -69,6 +70,20 @@ async fn check_outside(context: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
+fn cannot_listen(listen: SocketAddr, error: &io::Error) -> Failure {
+    let port = listen.port();
+    let why = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("another program listens at port {port}, perhaps another missiond web")
+        }
+        io::ErrorKind::PermissionDenied => {
+            format!("your user may not listen at port {port}; ports from 1024 on are free for all")
+        }
+        _ => format!("cannot listen at {listen}: {error}"),
+    };
+    Failure::failed(why).next("let missiond choose a port: missiond web")
+}
+
 impl Web {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         if self.openapi {
@@ -86,10 +101,7 @@ impl Web {
             devices,
         };
         let server = WebServer::bind(reach::dial(context), options).await;
-        let server = server.map_err(|error| {
-            Failure::failed(format!("cannot listen at {listen}: {error}"))
-                .next("let missiond choose one: missiond web")
-        })?;
+        let server = server.map_err(|error| cannot_listen(listen, &error))?;
         let code = server.code(self.scope);
         let code =
             code.map_err(|error| Failure::failed(format!("no code can be made: {error}")))?;
@@ -114,5 +126,26 @@ impl Web {
         }
         server.serve().await;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_can_not_be_had_is_told_with_its_reason() {
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 80));
+        for (kind, words) in [
+            (
+                io::ErrorKind::AddrInUse,
+                "another program listens at port 80",
+            ),
+            (io::ErrorKind::PermissionDenied, "may not listen at port 80"),
+            (io::ErrorKind::OutOfMemory, "cannot listen at 127.0.0.1:80"),
+        ] {
+            let told = cannot_listen(listen, &kind.into()).message;
+            assert!(told.contains(words), "{told}");
+        }
     }
 }
