@@ -7,6 +7,7 @@ mod web {
     mod attacks;
     mod client;
     mod devices;
+    mod forged;
     mod generated;
     mod keyboard;
     mod live;

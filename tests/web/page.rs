@@ -137,6 +137,16 @@ fn a_person_denies_and_allows_at_the_page() {
         assert!(audit.contains("by web"), "{audit}");
         assert!(shown("sessions").contains("sleep 600"), "{told}");
         assert!(shown("tasks").contains("count the files"), "{told}");
+        let timeline = shown("timeline");
+        assert!(timeline.contains("People were waited for"), "{timeline}");
+        assert!(
+            timeline.contains("3 asks") || timeline.contains("4 asks"),
+            "{timeline}"
+        );
+        assert!(
+            shown("scrubbed").contains("asks Bash: touch third"),
+            "{told}"
+        );
         assert!(
             shown("log").contains("ran       Bash: touch allowed"),
             "{told}"
@@ -162,14 +172,61 @@ fn text_of_a_slot_stays_text_and_other_pages_get_nothing() {
         shown.contains("⟨U+202E⟩"),
         "a hidden mark is shown: {shown}"
     );
-    let nothing = json!({"json": "blocked", "form": "blocked", "frame": false});
+    let nothing = json!({
+        "json": "blocked", "form": "blocked", "image": "blocked", "icon": "blocked", "events": "blocked",
+        "socket": "blocked", "live": "blocked", "frame": false, "opener": false, "window": false,
+    });
     assert_eq!(told["got"], nothing, "{told}");
+    for (name, held) in told["held"].as_object().expect("attempts") {
+        assert_eq!(held, "blocked", "{name}: {told}");
+    }
     assert_eq!(
         told["seen"],
         json!([]),
         "no credential reaches another server"
     );
     assert_eq!(daemon.status("coder")["state"], "confirming");
+}
+
+/// A second click on a button at which the next ask has just come answers nothing.
+#[test]
+fn an_ask_that_has_just_come_takes_no_answer() {
+    let Some((browser, daemon)) = Browser::new().zip(coder()) else {
+        return;
+    };
+    let call = |command: &str| Step::tool("Bash", json!({ "command": command }));
+    let steps = vec![
+        call("touch first"),
+        call("touch second"),
+        Step::text("Done."),
+    ];
+    daemon.endpoint.on("do both", steps);
+    daemon.cmd(&["send", "coder", "do both"]).expect(5);
+    let web = Web::start(&daemon, "answer");
+    let told = browser.play("slides", 1280, &web, daemon.root());
+    let off = told["off"].as_array().expect("buttons");
+    assert!(
+        off.len() >= 2 && off.iter().all(|off| *off == true),
+        "{told}"
+    );
+    assert!(daemon.cwd("coder").join("first").exists());
+    assert!(!daemon.cwd("coder").join("second").exists());
+    assert_eq!(daemon.status("coder")["state"], "confirming");
+}
+
+#[test]
+fn a_long_request_is_read_to_its_end_first() {
+    let Some((browser, daemon)) = Browser::new().zip(coder()) else {
+        return;
+    };
+    let lines: String = (1..=5000).map(|n| format!("echo line {n}\n")).collect();
+    asks_to_run(&daemon, lines.trim_end());
+    let web = Web::start(&daemon, "answer");
+    let told = browser.play("long", 1280, &web, daemon.root());
+    assert_eq!(told["before"], false, "its end was not on the screen");
+    assert_eq!(told["lines"], 5000, "nothing is cut");
+    let took = told["took_ms"].as_f64().expect("a time");
+    assert!(took < 10_000.0, "also on a loaded machine: {told}");
 }
 
 #[test]
@@ -245,7 +302,11 @@ fn a_page_says_that_the_server_or_the_daemon_is_of_another_version() {
         format!("This page is of missiond {ours}, and the daemon of 99.0.0"),
         format!("This page is of missiond {ours}, and its server of 98.0.0: load the page again"),
     ];
-    for (told, expected) in ["daemon", "server"].map(|key| &told[key]).iter().zip(expected) {
+    for (told, expected) in ["daemon", "server"]
+        .map(|key| &told[key])
+        .iter()
+        .zip(expected)
+    {
         let told = told.as_str().unwrap_or_default();
         assert!(told.contains(&expected), "{told}");
     }
