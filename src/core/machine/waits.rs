@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// How long a dialog must be on the screen unchanged before a key is pressed on it: Claude Code drops keys within about 200 ms
-/// after it has drawn one.
-pub const SETTLED: Duration = Duration::from_millis(500);
+/// How long a dialog must be on the screen unchanged before a key is pressed on it: Claude Code drops keys within about 150 ms
+/// after it has drawn one. docs/claude-code.md has the measurement.
+pub const SETTLED: Duration = Duration::from_millis(220);
 /// Claude Code draws the dialog of a call within this time after the hook's answer, or not at all, unless another dialog comes
 /// first. 0.3 s were measured; this leaves time for a loaded machine.
 pub const DIALOG_COMES: Duration = Duration::from_secs(5);
