@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// All threads for such work, including those that hang.
 const MAX_THREADS: usize = 512;
 
-static AT_WORK: LazyLock<Pieces> = LazyLock::new(Pieces::default);
+static AT_WORK: LazyLock<Jobs> = LazyLock::new(Jobs::default);
 
 /// Runs the work in a new thread. The thread ends with the work, also if the caller no longer waits for the result.
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
@@ -40,13 +40,13 @@ pub async fn run_within<T: Send + 'static>(
 }
 
 async fn run_among<T: Send + 'static>(
-    pieces: &'static Pieces,
+    jobs: &'static Jobs,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
     let (done, result) = oneshot::channel();
     // The receiver may be gone.
     let job = Box::new(move || drop(done.send(work())));
-    pieces.start(job).await?;
+    jobs.start(job).await?;
     result
         .await
         .map_err(|_| io::Error::other("it panicked: see missiond.log"))
@@ -54,22 +54,22 @@ async fn run_among<T: Send + 'static>(
 
 /// The running jobs, by number. The lowest number began first.
 #[derive(Debug)]
-struct Pieces {
+struct Jobs {
     free: Arc<Semaphore>,
-    places: Mutex<BTreeMap<u64, Place>>,
+    places: Mutex<BTreeMap<u64, RunningJob>>,
     next: AtomicU64,
 }
 
 /// A running job. Its place is `None` if it has given it to others.
 #[derive(Debug)]
-struct Place {
+struct RunningJob {
     began: tokio::time::Instant,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Default for Pieces {
-    fn default() -> Pieces {
-        Pieces {
+impl Default for Jobs {
+    fn default() -> Jobs {
+        Jobs {
             free: Arc::new(Semaphore::new(PLACES)),
             places: Mutex::default(),
             next: AtomicU64::new(0),
@@ -77,7 +77,7 @@ impl Default for Pieces {
     }
 }
 
-impl Pieces {
+impl Jobs {
     /// Runs a job in a new thread. Not generic, because its code would be repeated for each kind of job.
     async fn start(&'static self, job: Box<dyn FnOnce() + Send>) -> io::Result<()> {
         let piece = self.begin().await?;
@@ -93,7 +93,7 @@ impl Pieces {
     }
 
     /// Waits for a free place. The earlier jobs exceed their time one after the other, so this ends.
-    async fn begin(&'static self) -> io::Result<Piece> {
+    async fn begin(&'static self) -> io::Result<JobGuard> {
         let permit = loop {
             let free = self.free.clone().acquire_owned();
             match tokio::time::timeout(self.patience(), free).await {
@@ -103,20 +103,16 @@ impl Pieces {
         };
         let mut places = self.lock();
         if places.len() >= MAX_THREADS {
-            let hang =
-                format!("{MAX_THREADS} pieces of work wait for a file system that does not answer");
+            let hang = format!("{MAX_THREADS} jobs wait for a file system that does not answer");
             return Err(no_thread(hang));
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let place = Place {
+        let place = RunningJob {
             began: tokio::time::Instant::now(),
             permit: Some(permit),
         };
         places.insert(number, place);
-        Ok(Piece {
-            number,
-            pieces: self,
-        })
+        Ok(JobGuard { number, jobs: self })
     }
 
     /// How long until the oldest job with a place is overdue.
@@ -136,20 +132,20 @@ impl Pieces {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Place>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, RunningJob>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One job, from its begin to its end, also if it panics.
-struct Piece {
+struct JobGuard {
     number: u64,
-    pieces: &'static Pieces,
+    jobs: &'static Jobs,
 }
 
-impl Drop for Piece {
+impl Drop for JobGuard {
     fn drop(&mut self) {
-        self.pieces.lock().remove(&self.number);
+        self.jobs.lock().remove(&self.number);
     }
 }
 
@@ -265,20 +261,20 @@ mod tests {
     #[tokio::test]
     async fn work_that_hangs_gives_its_place_to_other_work() {
         // A separate pool: the other tests have work to do meanwhile.
-        let pieces: &Pieces = Box::leak(Box::default());
+        let jobs: &Jobs = Box::leak(Box::default());
         let (releases, hung): (Vec<_>, Vec<_>) = (0..2 * PLACES)
             .map(|_| {
                 let (release, released) = mpsc::channel::<()>();
                 (
                     release,
-                    tokio::spawn(run_among(pieces, move || released.recv())),
+                    tokio::spawn(run_among(jobs, move || released.recv())),
                 )
             })
             .unzip();
-        while pieces.lock().len() < PLACES {
+        while jobs.lock().len() < PLACES {
             tokio::task::yield_now().await;
         }
-        assert_eq!(run_among(pieces, || 6 * 7).await.unwrap(), 42);
+        assert_eq!(run_among(jobs, || 6 * 7).await.unwrap(), 42);
         drop(releases);
         for hung in hung {
             hung.await.unwrap().unwrap().unwrap_err();
