@@ -219,9 +219,19 @@ fn entered(entry: &Value, text: &str) -> Turn {
         (None, Some(command)) => told(COMMAND, format!("!{command}")),
         (None, None) => match output(text) {
             Some(output) => told(COMMAND_OUTPUT, output),
-            None => told("user", text.to_owned()),
+            None => told("user", pasted(text).unwrap_or(text).to_owned()),
         },
     }
+}
+
+/// The message inside `<pasted_content id="1705">`. Claude Code 2.1.328 puts these marks around a text that it has collapsed in
+/// the input box.
+fn pasted(text: &str) -> Option<&str> {
+    let (id, rest) = text
+        .trim()
+        .strip_prefix("<pasted_content id=\"")?
+        .split_once("\">\n")?;
+    rest.strip_suffix(&format!("\n</pasted_content id=\"{id}\">"))
 }
 
 /// Newer versions record a command's output as a system line, together with the command if it has opened a view.
@@ -459,6 +469,24 @@ mod tests {
     }
 
     /// 2.1.325 records a command that has opened a view as a system line, after the view is closed.
+    #[test]
+    fn a_message_that_was_pasted_is_told_without_the_marks_around_it() {
+        let told = |content: &str| {
+            let line = user(json!(content));
+            turns(std::iter::once(line.as_str())).remove(0).text
+        };
+        let marked =
+            "\n\n<pasted_content id=\"1705\">\na\n\n  b\nc\n</pasted_content id=\"1705\">\n";
+        assert_eq!(told(marked), "a\n\n  b\nc");
+        for other in [
+            "see <pasted_content id=\"1\">\na\n</pasted_content id=\"1\">",
+            "<pasted_content id=\"1\">\na\n</pasted_content id=\"2\">",
+            "<pasted_content id=\"1\">",
+        ] {
+            assert_eq!(told(other), other);
+        }
+    }
+
     #[test]
     fn a_command_that_opened_a_view_ends_by_what_it_prints() {
         let noted = |text: &str| {
