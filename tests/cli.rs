@@ -26,6 +26,8 @@ mod sending;
 mod streaming;
 #[path = "cli/timeline.rs"]
 mod timeline;
+#[path = "cli/times.rs"]
+mod times;
 #[path = "cli/usage.rs"]
 mod usage;
 #[path = "cli/verbs.rs"]

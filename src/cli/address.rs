@@ -7,7 +7,7 @@ use crate::control::requests::SubmitParams;
 #[derive(Debug, clap::Args)]
 pub struct Addressed {
     /// The role: the first slot of it that is free gets the task
-    #[arg(long)]
+    #[arg(long, add = complete::roles())]
     role: Option<String>,
     /// Give it out again, this many times at most, when its slot ends under it
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -35,7 +35,7 @@ impl Addressed {
         };
         if words.is_empty() {
             return Err(Failure::usage("there is no text, or nobody it is for")
-                .next("missiond submit SLOT TEXT, or missiond submit --role ROLE TEXT"));
+                .next("missiond task submit SLOT TEXT, or missiond task submit --role ROLE TEXT"));
         }
         Ok(SubmitParams {
             slot,

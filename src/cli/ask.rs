@@ -14,8 +14,8 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond ask --role reviewer 'Is src/main.rs sound?'
-  missiond ask --role coder --timeout 10m --retries 1 - < task.md")]
+  missiond task ask --role reviewer 'Is src/main.rs sound?'
+  missiond task ask --role coder --timeout 10m --retries 1 - < task.md")]
 pub struct AskArgs {
     #[command(flatten)]
     addressed: Addressed,

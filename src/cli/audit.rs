@@ -8,8 +8,8 @@ use crate::control::requests::Status;
 use crate::core::machine::target_of;
 use crate::core::model::{NO_ANSWER, Select};
 use crate::core::policy::Decision;
-use crate::os::files;
-use chrono::{DateTime, Local, SecondsFormat, Utc};
+use crate::os::{files, local_time};
+use chrono::{DateTime, Utc};
 use regex::Regex;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -188,13 +188,10 @@ fn good(context: &Context, file: &Path, verified: &Verified, is_kept: bool) -> R
 
 /// A hole in a line.
 fn in_words(hole: &audit::AuditGap) -> String {
-    let local = |time: DateTime<Utc>| {
-        DateTime::<Local>::from(time).to_rfc3339_opts(SecondsFormat::Millis, false)
-    };
     format!(
         "from {} to {} it could not be written: {} entries are lost, {} deeds were refused",
-        local(hole.from),
-        local(hole.to),
+        local_time::clock(hole.from),
+        local_time::clock(hole.to),
         hole.lost,
         hole.refused
     )
@@ -342,8 +339,7 @@ fn verdict(record: &audit::Record) -> Option<&'static str> {
 /// An entry in a line.
 pub fn shown(entry: &AuditEntry) -> String {
     let record = &entry.record;
-    let time: DateTime<Local> = entry.time.into();
-    let time = time.to_rfc3339_opts(SecondsFormat::Millis, false);
+    let time = local_time::clock(entry.time);
     let is_verdict = record.what == audit::RecordKind::Verdict;
     let what = verdict(record).filter(|word| is_verdict || *word == NO_ANSWER);
     let what = what.unwrap_or(record.what.word());

@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
-use crate::cli::done;
 use crate::cli::failure::Failure;
+use crate::cli::{complete, done};
 use crate::control::requests::{Cancel as Request, OneTask};
 
 /// Cancels tasks that wait or run.
@@ -9,11 +9,11 @@ use crate::control::requests::{Cancel as Request, OneTask};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond cancel 5f0c21ab
-  missiond tasks --json | jq -r '.[].id' | xargs missiond cancel")]
+  missiond task cancel 5f0c21ab
+  missiond task list --json | jq -r '.[].id' | xargs missiond task cancel")]
 pub struct Cancel {
     /// The ids, as `submit` printed them
-    #[arg(required = true, value_name = "ID")]
+    #[arg(required = true, value_name = "ID", add = complete::tasks())]
     ids: Vec<String>,
 }
 

@@ -8,7 +8,7 @@ use crate::core::model::OneSlot;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond clear build")]
+  missiond session clear build")]
 pub struct Clear {
     /// The session
     #[arg(value_name = "ID", add = complete::slots())]

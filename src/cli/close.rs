@@ -9,9 +9,9 @@ use crate::control::requests::{Close as Request, CloseParams};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond close build
-  missiond close build --force
-  missiond close --owner orchestrator:planner")]
+  missiond session close build
+  missiond session close build --force
+  missiond session close --owner orchestrator:planner")]
 pub struct Close {
     #[command(flatten)]
     which: WhichToClose,

@@ -4,7 +4,8 @@
 use comfy_table::{
     Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width,
 };
-use unicode_width::UnicodeWidthStr;
+use std::os::fd::BorrowedFd;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Blanks between two columns.
 const GAP: u16 = 2;
@@ -90,9 +91,35 @@ impl Columns<'_> {
     }
 }
 
+/// Breaks a line by its width, behind a space if there is one in the second half of the row. Every character is shown.
+pub fn wrapped(line: &str, width: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    let mut row = String::new();
+    for c in line.chars() {
+        if row.width() + c.width().unwrap_or(0) > width {
+            let space = row.rfind(' ').map(|at| at + 1);
+            let at = space.filter(|at| row[..*at].width() * 2 >= width);
+            let rest = row.split_off(at.unwrap_or(row.len()));
+            rows.push(std::mem::replace(&mut row, rest));
+        }
+        row.push(c);
+    }
+    rows.push(row);
+    rows
+}
+
 /// How wide the terminal is, where standard output is one.
 pub fn terminal_width() -> Option<u16> {
-    let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    width_of(rustix::stdio::stdout())
+}
+
+/// The same for standard error.
+pub fn stderr_width() -> Option<u16> {
+    width_of(rustix::stdio::stderr())
+}
+
+fn width_of(output: BorrowedFd<'_>) -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(output).ok()?;
     (size.ws_col > 0).then_some(size.ws_col)
 }
 

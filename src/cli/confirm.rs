@@ -33,7 +33,11 @@ pub struct Confirm {
     #[arg(add = complete::slots())]
     slot: String,
     /// yes, always, no, the label of an option, or several labels with commas between them
-    #[arg(required_unless_present = "text", conflicts_with = "text")]
+    #[arg(
+        required_unless_present = "text",
+        conflicts_with = "text",
+        add = complete::answers()
+    )]
     answer: Option<String>,
     /// Answers a question in your own words, where it has a line for them
     #[arg(long, value_name = "WORDS")]

@@ -1,9 +1,11 @@
 //! A dialog as a person reads it, with the commands that answer it. Pure.
 
+use crate::cli::columns::wrapped;
+use crate::cli::request::Request;
 use crate::cli::sanitise;
 use crate::control::requests::PendingDialog;
 use crate::core::claude::keys;
-use crate::core::claude::questions::{self, Offer, Question};
+use crate::core::claude::questions::{self, Question};
 use crate::core::claude::reading::{Choice, Dialog, DialogKind};
 use crate::core::model::{Always, WaitingCall};
 use crate::core::text::quoting::quoted;
@@ -18,6 +20,8 @@ pub struct Asked<'a> {
     pub always: Option<&'a Always>,
     pub doubtful: Option<&'a str>,
     pub waiting_calls: &'a [WaitingCall],
+    /// How wide the terminal is that it is shown on.
+    pub width: Option<u16>,
 }
 
 impl<'a> Asked<'a> {
@@ -29,62 +33,66 @@ impl<'a> Asked<'a> {
             always: None,
             doubtful: None,
             waiting_calls: &[],
+            width: None,
         }
     }
 }
 
-/// What waits in a slot: a dialog, or a call that the screen does not show.
-pub fn render_pending(who: &str, pending: &PendingDialog, target: &str) -> String {
+/// What waits in a slot: a dialog, or a call that the screen does not show. `width` is that of the terminal.
+pub fn render_pending(
+    who: &str,
+    pending: &PendingDialog,
+    target: &str,
+    width: Option<u16>,
+) -> String {
     let Some(dialog) = &pending.dialog else {
-        return hidden(who, pending, target);
+        return hidden(who, pending, target, width);
     };
     let asked = Asked {
         why: pending.why.as_deref(),
         always: pending.always.as_ref(),
         doubtful: pending.doubtful.as_deref(),
         waiting_calls: &pending.waiting_calls,
+        width,
         ..Asked::new(&pending.slot, dialog)
     };
     render(who, &asked, target)
 }
 
-fn hidden(who: &str, pending: &PendingDialog, target: &str) -> String {
+fn hidden(who: &str, pending: &PendingDialog, target: &str, width: Option<u16>) -> String {
     let mut text =
         format!("{who} has a call that waits for you, and its screen does not show it\n");
     if let Some(doubt) = &pending.doubtful {
-        text += &format!("  DOUBTFUL: {}\n", sanitise::one_line(doubt));
+        text += &remark("DOUBTFUL", doubt, width);
     }
-    text += &waiting(&pending.waiting_calls);
+    text += &waiting(&pending.waiting_calls, width);
     let slot = quoted(&pending.slot);
     text += "  something may be written over its dialog; have it drawn again with:\n";
     text + &format!("    missiond confirm{target} {slot} no\n")
 }
 
-fn waiting(calls: &[WaitingCall]) -> String {
+fn waiting(calls: &[WaitingCall], width: Option<u16>) -> String {
     let shown = |call: &WaitingCall| {
         let tool = sanitise::one_line(&call.tool);
-        format!("  at the gate waits: {tool}\n") + &deeper(&known(call))
+        format!("  at the gate waits: {tool}\n") + &known(call).drawn(4, width)
     };
     calls.iter().map(shown).collect()
 }
 
 /// `who` is the slot as the heading names it; `target` names the daemon in the commands.
 pub fn render(who: &str, asked: &Asked, target: &str) -> String {
-    let dialog = asked.dialog;
+    let (dialog, width) = (asked.dialog, asked.width);
     let mut text = format!("{who} {}\n", heading(dialog));
     match is_doubtful(asked) {
         true => text += &doubt(asked),
-        false => text += &shown(dialog),
+        false => text += &shown(dialog, 2, width),
     }
     if let Some(why) = asked.why.filter(|_| asked.doubtful.is_none()) {
-        text += &format!("  why you are asked: {}\n", sanitise::one_line(why));
+        text += &remark("why you are asked", why, width);
     }
     let why_not = asked.always.and_then(|always| always.why_not.as_deref());
     if let Some(why_not) = why_not.filter(|_| is_call(dialog) && !is_doubtful(asked)) {
-        text += &format!(
-            "  `always` would add no rule: {}\n",
-            sanitise::one_line(why_not)
-        );
+        text += &remark("`always` would add no rule", why_not, width);
     }
     text += "  answer with:\n";
     for command in commands(asked, target) {
@@ -93,69 +101,68 @@ pub fn render(who: &str, asked: &Asked, target: &str) -> String {
     text
 }
 
+/// A line of missiond's own, whose reason may have words of the request in it: its further rows are indented.
+fn remark(label: &str, reason: &str, width: Option<u16>) -> String {
+    let line = format!("{label}: {}", sanitise::one_line(reason));
+    let room = width.map_or(usize::MAX, |width| {
+        usize::from(width).saturating_sub(6).max(20)
+    });
+    let rows = wrapped(&line, room);
+    format!("  {}\n", rows.join("\n      "))
+}
+
 /// What the screen shows of a dialog.
-fn shown(dialog: &Dialog) -> String {
-    let mut text = String::new();
-    for (key, value) in dialog.input.iter().flatten() {
-        text += &part(key, value);
+fn shown(dialog: &Dialog, indent: usize, width: Option<u16>) -> String {
+    let mut request = Request::default();
+    if let Some(input) = &dialog.input {
+        request.input(input);
     }
-    text += &indented(&question(dialog));
-    if !dialog.complete {
-        text += "  (the screen shows only a part of it)\n";
-    }
+    request.text(&question(dialog));
     for (index, option) in dialog.options.iter().enumerate() {
         let mark = match dialog.selected == Some(index) {
             true => '>',
             false => '-',
         };
-        text += &format!("  {mark} {}\n", ticked(option));
+        request.text(&format!("{mark} {}", ticked(option)));
         if let Some(description) = &option.description {
-            text += &format!("      {}\n", sanitise::one_line(description));
+            request.text(&format!("    {}", sanitise::one_line(description)));
         }
     }
-    text
+    let part = match dialog.complete {
+        true => String::new(),
+        false => format!("{:indent$}(the screen shows only a part of it)\n", ""),
+    };
+    request.drawn(indent, width) + &part
 }
 
 /// What speaks against the screen, what the screen shows, and the calls that wait in truth.
 fn doubt(asked: &Asked) -> String {
     let unknown = "this is not about a call that has come to the gate";
     let why = asked.doubtful.unwrap_or(unknown);
-    let mut text = format!("  DOUBTFUL: {}\n", sanitise::one_line(why));
+    let mut text = remark("DOUBTFUL", why, asked.width);
     text += "  the screen shows:\n";
-    text += &deeper(&shown(asked.dialog));
-    text + &waiting(asked.waiting_calls)
+    text += &shown(asked.dialog, 4, asked.width);
+    text + &waiting(asked.waiting_calls, asked.width)
 }
 
 /// What the gate knows of a call: of questions their words and labels, else the whole input.
-fn known(call: &WaitingCall) -> String {
+fn known(call: &WaitingCall) -> Request {
+    let mut request = Request::default();
     let questions = questions::of(&call.input);
-    if !questions.is_empty() {
-        return questions.iter().map(known_question).collect();
+    for question in &questions {
+        known_question(&mut request, question);
     }
-    let input = call.input.as_object().into_iter().flatten();
-    input.map(|(key, value)| part(key, value)).collect()
-}
-
-/// A part of a call. The lines of one with several are marked, so that none of them looks like a line of missiond's own.
-fn part(key: &str, value: &Value) -> String {
-    match value.as_str().filter(|text| text.trim_end().contains('\n')) {
-        Some(text) => {
-            let lines = sanitise::request(text);
-            let lines = lines.lines().map(|line| format!("  │ {line}\n"));
-            format!("  {}:\n", sanitise::one_line(key)) + &lines.collect::<String>()
-        }
-        None => indented(&argument(key, value)),
+    if let Some(input) = call.input.as_object().filter(|_| questions.is_empty()) {
+        request.input(input);
     }
+    request
 }
 
-fn known_question(question: &Question) -> String {
-    let label = |offer: &Offer| format!("  - {}\n", sanitise::one_line(offer.label));
-    let labels: String = question.offers.iter().map(label).collect();
-    indented(question.text) + &labels
-}
-
-fn deeper(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
+fn known_question(request: &mut Request, question: &Question) {
+    request.text(question.text);
+    for offer in &question.offers {
+        request.text(&format!("- {}", sanitise::one_line(offer.label)));
+    }
 }
 
 fn is_call(dialog: &Dialog) -> bool {
@@ -207,11 +214,6 @@ fn heading(dialog: &Dialog) -> String {
         DialogKind::ApiKey => "asks about an API key".into(),
         DialogKind::Other => "shows something that takes the keys".into(),
     }
-}
-
-fn indented(text: &str) -> String {
-    let lines = sanitise::request(text);
-    lines.lines().map(|line| format!("  {line}\n")).collect()
 }
 
 /// The dialog's id goes along, so that an answer never reaches another dialog.
@@ -314,14 +316,14 @@ mod tests {
         coder (12s) asks for permission: Bash
           DOUBTFUL: the gate has another
           the screen shows:
-            command: rm -r x\x1b[2J
+            │ command: rm -r x\x1b[2J
+            │ > Yes
+            │ - No
             (the screen shows only a part of it)
-            > Yes
-            - No
           at the gate waits: Bash
-            command:
-            │ touch p
-            │ make
+            │ command:
+            │   touch p
+            │   make
           answer with:
             missiond confirm coder no --dialog d-7
             missiond why coder
@@ -349,14 +351,14 @@ mod tests {
         coder (12s) asks a question
           DOUBTFUL: the options differ
           the screen shows:
-            Which colour?
+            │ Which colour?
+            │ > Blue
+            │ - Red
             (the screen shows only a part of it)
-            > Blue
-            - Red
           at the gate waits: AskUserQuestion
-            Which colour?
-            - Red
-            - Blue
+            │ Which colour?
+            │ - Red
+            │ - Blue
           answer with:
             missiond confirm coder no --dialog d-7
             missiond why coder
@@ -373,9 +375,9 @@ mod tests {
             {"label": "Ham", "number": 2, "checked": false},
             {"label": "Submit"}
         ]);
-        let shown = shown(&dialog("question", options));
+        let shown = shown(&dialog("question", options), 2, None);
         assert!(
-            shown.ends_with("  > [x] Cheese\n  - [ ] Ham\n  - Submit\n"),
+            shown.contains("  │ > [x] Cheese\n  │ - [ ] Ham\n  │ - Submit\n"),
             "{shown}"
         );
     }
@@ -392,10 +394,10 @@ mod tests {
         let text = render("coder (12s)", &asked, "");
         insta::assert_snapshot!(text, @r"
         coder (12s) asks for permission: Bash
-          command: rm -r x\x1b[2J
+          │ command: rm -r x\x1b[2J
+          │ > Yes
+          │ - No
           (the screen shows only a part of it)
-          > Yes
-          - No
           why you are asked: no rule speaks
           answer with:
             missiond confirm coder yes --dialog d-7

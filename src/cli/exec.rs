@@ -30,11 +30,11 @@ const GRACE: Duration = Duration::from_secs(30);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond exec -- git status
-  missiond exec --yield 5s -- cargo check
-  missiond exec --timeout 10m -- make test
-  missiond exec --shell bash -- 'echo $RANDOM | tee number'
-  missiond exec --json -- python3 -i")]
+  missiond session exec -- git status
+  missiond session exec --yield 5s -- cargo check
+  missiond session exec --timeout 10m -- make test
+  missiond session exec --shell bash -- 'echo $RANDOM | tee number'
+  missiond session exec --json -- python3 -i")]
 pub struct Exec {
     /// How long to wait for output [default: 100ms, with --timeout until its end]
     #[arg(long = "yield", value_name = "TIME", value_parser = duration::parse)]
@@ -56,7 +56,7 @@ pub struct Exec {
 }
 
 fn left_running() -> Failure {
-    let next = "see its id with: missiond sessions\nend it with: missiond close ID";
+    let next = "see its id with: missiond session list\nend it with: missiond session close ID";
     Failure::interrupted("the command goes on").next(next)
 }
 
@@ -76,7 +76,7 @@ impl Exec {
         if answer.running {
             let id = &answer.session_id;
             context.out.note(format!(
-                "still running: missiond follow{} {id}",
+                "still running: missiond session follow{} {id}",
                 context.target()
             ));
             return Ok(());

@@ -7,28 +7,40 @@ use std::path::PathBuf;
 #[command(next_help_heading = "Flags of every command")]
 pub struct Flags {
     /// Print JSON: one object, or one per line for streams; errors too
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide_short_help = true)]
     pub json: bool,
 
     /// Say nothing but the answer and errors
     // No long form: `wait --quiet 500ms` means a slot that prints nothing.
-    #[arg(short = 'q', global = true)]
+    #[arg(short = 'q', global = true, hide_short_help = true)]
     pub quiet: bool,
 
     /// Say more about what is done; twice for even more
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, hide_short_help = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 
     /// When to use colours; `auto` obeys NO_COLOR and CLICOLOR_FORCE
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_short_help = true
+    )]
     pub color: Colour,
 
     /// The daemon's socket; `up` and `run` listen there [else: $MISSIOND_SOCKET]
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", hide_short_help = true)]
     pub socket: Option<PathBuf>,
 
     /// The daemon's config [else: $MISSIOND_CONFIG]
-    #[arg(short, long, global = true, value_name = "FILE")]
+    #[arg(
+        short,
+        long,
+        global = true,
+        value_name = "FILE",
+        hide_short_help = true
+    )]
     pub config: Option<PathBuf>,
 }
 

@@ -84,14 +84,14 @@ pub fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
 }
 
 /// Tells when something happened beside a file: it may be renamed and made anew.
-struct Changes {
+pub struct Changes {
     happened: mpsc::Receiver<()>,
     /// Kept for as long as the directory is watched; `None` where that cannot be.
     _watcher: Option<notify::RecommendedWatcher>,
 }
 
 impl Changes {
-    fn watch(file: &Path) -> Changes {
+    pub fn watch(file: &Path) -> Changes {
         // One is enough: it says "look", and a look sees everything.
         let (tell, happened) = mpsc::channel(1);
         let directory = file.parent().unwrap_or(file);
@@ -111,7 +111,7 @@ impl Changes {
         }
     }
 
-    async fn next(&mut self) {
+    pub async fn next(&mut self) {
         match tokio::time::timeout(LOOK_ANYWAY, self.happened.recv()).await {
             Ok(Some(())) | Err(_) => {}
             // There is no watcher: only the clock tells.

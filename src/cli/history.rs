@@ -3,7 +3,7 @@ use crate::cli::failure::Failure;
 use crate::cli::{complete, dialog, sanitise};
 use crate::control::requests::{History as Request, HistoryParams};
 use crate::core::model::Turn;
-use chrono::Local;
+use crate::os::local_time;
 use serde_json::Value;
 
 /// Shows the conversation of a slot.
@@ -47,9 +47,7 @@ impl History {
 
 fn show(turn: &Turn) -> String {
     let time = turn.time.map_or(String::new(), |time| {
-        time.with_timezone(&Local)
-            .format("%Y-%m-%d %H:%M:%S ")
-            .to_string()
+        format!("{} ", local_time::clock(time))
     });
     let failed = if turn.is_error == Some(true) {
         " (failed)"

@@ -3,14 +3,14 @@ use crate::cli::failure::Failure;
 use crate::cli::{complete, sanitise, sessions, table};
 use crate::control::requests::{Info as Request, SessionInfo};
 use crate::core::model::OneSlot;
-use chrono::{DateTime, Local, SecondsFormat, Utc};
+use crate::os::local_time;
 
 /// Shows a session, with what its processes use of the machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond info build
-  missiond info build --json | jq .exit_code")]
+  missiond session info build
+  missiond session info build --json | jq .exit_code")]
 pub struct Info {
     /// The session
     #[arg(value_name = "ID", add = complete::slots())]
@@ -45,7 +45,7 @@ fn lines(info: &SessionInfo) -> Vec<(&'static str, String)> {
         ("command", info.command.join(" ")),
         ("cwd", info.cwd.display().to_string()),
         ("size", format!("{}x{}", info.cols, info.rows)),
-        ("created", moment(info.created_at)),
+        ("created", local_time::clock(info.created_at)),
         ("uptime", uptime),
     ];
     let mb = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
@@ -55,7 +55,7 @@ fn lines(info: &SessionInfo) -> Vec<(&'static str, String)> {
     };
     lines.push(("output", format!("{} bytes{dropped}", info.output_bytes)));
     lines.extend(info.pid.map(|pid| ("pid", pid.to_string())));
-    lines.extend(info.ends_at.map(|at| ("ends", moment(at))));
+    lines.extend(info.ends_at.map(|at| ("ends", local_time::clock(at))));
     lines.extend(info.cpu.map(|cpu| ("cpu", format!("{cpu:.1} %"))));
     lines.extend(info.memory.map(|memory| ("memory", mb(memory))));
     if let (Some(read), Some(written)) = (info.read_bytes, info.written_bytes) {
@@ -75,10 +75,4 @@ fn lines(info: &SessionInfo) -> Vec<(&'static str, String)> {
     );
     lines.extend(info.last_error.clone().map(|why| ("why", why)));
     lines
-}
-
-/// As the logs write it, to the second.
-fn moment(at: DateTime<Utc>) -> String {
-    at.with_timezone(&Local)
-        .to_rfc3339_opts(SecondsFormat::Secs, false)
 }

@@ -1,3 +1,5 @@
+mod merged;
+
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::follow::{self, LINES_BEFORE_FOLLOWING, Which};
@@ -6,23 +8,30 @@ use crate::cli::{complete, sanitise, slots, target};
 use crate::core::settings;
 use crate::core::text::diagnostic::nearest;
 use crate::lookback;
+use crate::os::local_time;
 use chrono::{DateTime, Utc};
 use std::path::{Path, PathBuf};
 
-/// Shows a slot's log; works with the daemon down.
+/// Shows the logs of slots; works with the daemon down.
 ///
-/// The log directory is that of the config (-c or $MISSIOND_CONFIG), else that of the daemon that answers.
+/// The lines of several slots come in the order of their times, each with the slot's name. Without a name they are those of
+/// all slots and sessions that have a log. The log directory is that of the config (-c or $MISSIOND_CONFIG), else that of the
+/// daemon that answers. Times are those of the clock here, with the date if it was not today; --raw has them as the file has.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
+  missiond logs -f                       all slots, as it happens
   missiond logs coder
-  missiond logs coder -f
+  missiond logs coder @reviewer -f
   missiond logs coder --since 10m
   missiond logs coder -n 20 --json       the events of the slot, as JSON lines")]
 pub struct Logs {
-    /// The slot
-    #[arg(add = complete::slots())]
-    slot: String,
+    /// Slots by name, or @role for every slot of a role [default: all]
+    #[arg(value_name = "SLOT", add = complete::slots())]
+    slots: Vec<String>,
+    /// Every slot
+    #[arg(long, conflicts_with = "slots")]
+    all: bool,
     /// Go on with what is added
     #[arg(short, long)]
     follow: bool,
@@ -40,29 +49,39 @@ pub struct Logs {
 impl Logs {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let directory = target::logs(context).await?;
-        let slot = slots::one(context, self.slot.clone()).await?;
+        let named = slots::expanded(context, self.slots.clone()).await?;
         let extension = if context.out.json {
             "events.jsonl"
         } else {
             "log"
         };
-        let file = file_of(&directory, &slot, extension)?;
         let which = Which {
             last: self.lines.or(self.follow.then_some(LINES_BEFORE_FOLLOWING)),
             follow: self.follow,
         };
+        let [slot] = named.as_slice() else {
+            let logs = merged::Logs::open(&directory, extension, named, self.since)?;
+            return logs
+                .show(which, |slot, line| self.print(context, Some(slot), line))
+                .await;
+        };
+        let file = file_of(&directory, slot, extension)?;
         let mut since = Since::new(self.since);
-        let print = |line: &str| self.print(context, line);
+        let print = |line: &str| self.print(context, None, line);
         follow::lines(&file, which, |line| since.keeps(line), print).await
     }
 
-    fn print(&self, context: &Context, line: &str) -> Result<(), Failure> {
+    /// `slot` is there if the lines of several are shown; JSON has it in itself.
+    fn print(&self, context: &Context, slot: Option<&str>, line: &str) -> Result<(), Failure> {
         let line = match (self.raw, context.out.json) {
             (true, _) => line.to_string(),
             (false, true) => sanitise::json(line),
-            (false, false) => sanitise::text(line).into_owned(),
+            (false, false) => sanitise::text(&local_time::in_line(line)).into_owned(),
         };
-        context.out.raw(format!("{line}\n").as_bytes())
+        match slot.filter(|_| !context.out.json) {
+            Some(slot) => context.out.beside(slot, &line),
+            None => context.out.raw(format!("{line}\n").as_bytes()),
+        }
     }
 }
 
@@ -107,8 +126,8 @@ pub fn instead(wanted: &str, mut names: Vec<String>) -> Option<(String, String)>
     let meant = meant.map(|meant| format!("did you mean `{meant}`? "));
     let others = match nameless.len() {
         0 => String::new(),
-        1 => " and 1 session: missiond sessions".to_owned(),
-        count => format!(" and {count} sessions: missiond sessions"),
+        1 => " and 1 session: missiond session list".to_owned(),
+        count => format!(" and {count} sessions: missiond session list"),
     };
     let known = format!("{}{others}", slots.join(", "));
     (!slots.is_empty()).then(|| (meant.unwrap_or_default(), known))

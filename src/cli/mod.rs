@@ -17,6 +17,7 @@ mod duration;
 mod failure;
 mod flags;
 mod follow;
+mod help;
 mod message;
 mod out;
 mod overview;
@@ -68,12 +69,14 @@ mod pending;
 mod policy;
 mod reload;
 mod replay;
+mod request;
 mod resize;
 mod restart;
 mod run;
 mod screen;
 mod search;
 mod send;
+mod session;
 mod sessions;
 mod settle;
 mod signal;
@@ -102,8 +105,8 @@ use context::Context;
 use failure::Failure;
 use flags::Flags;
 
-/// Runs several Claude Code sessions ("slots") in terminals of their own, reads what they show, answers
-/// their permission prompts by rules that you write, and leaves the rest to you.
+/// Runs several Claude Code sessions ("slots"), answers their permission prompts by rules that you write, and asks you
+/// for the rest.
 #[derive(Debug, Parser)]
 #[command(
     name = "missiond",
@@ -149,11 +152,8 @@ enum Verb {
     Restart(restart::Restart),
     Adopt(adopt::Adopt),
     Send(send::Send),
-    Ask(ask::AskArgs),
-    Submit(submit::Submit),
-    Task(task::Task),
-    Tasks(tasks::Tasks),
-    Cancel(cancel::Cancel),
+    Task(task::TaskArgs),
+    Session(session::SessionArgs),
     Pending(pending::Pending),
     Confirm(confirm::Confirm),
     Interrupt(interrupt::Interrupt),
@@ -171,17 +171,6 @@ enum Verb {
     Write(write::Write),
     Attach(attach::Attach),
     Keys(keys::KeysArgs),
-    Spawn(spawn::Spawn),
-    Sessions(sessions::SessionsArgs),
-    Info(info::Info),
-    Type(type_line::Type),
-    Resize(resize::Resize),
-    Signal(signal::Signal),
-    Close(close::Close),
-    Output(output::OutputArgs),
-    Clear(clear::Clear),
-    Follow(watch::Follow),
-    Exec(exec::Exec),
     Why(why::Why),
     Replay(replay::ReplayArgs),
     Timeline(timeline::TimelineArgs),
@@ -197,10 +186,42 @@ enum Verb {
     Version(version::VersionArgs),
     Mcp(mcp::Mcp),
     Web(web::Web),
+    // What stands below `task` and `session` now, under the names that it had before.
+    #[command(hide = true)]
+    Ask(ask::AskArgs),
+    #[command(hide = true)]
+    Submit(submit::Submit),
+    #[command(hide = true)]
+    Tasks(tasks::Tasks),
+    #[command(hide = true)]
+    Cancel(cancel::Cancel),
+    #[command(hide = true)]
+    Spawn(spawn::Spawn),
+    #[command(hide = true)]
+    Sessions(sessions::SessionsArgs),
+    #[command(hide = true)]
+    Info(info::Info),
+    #[command(hide = true)]
+    Type(type_line::Type),
+    #[command(hide = true)]
+    Resize(resize::Resize),
+    #[command(hide = true)]
+    Signal(signal::Signal),
+    #[command(hide = true)]
+    Close(close::Close),
+    #[command(hide = true)]
+    Output(output::OutputArgs),
+    #[command(hide = true)]
+    Clear(clear::Clear),
+    #[command(hide = true)]
+    Follow(watch::Follow),
+    #[command(hide = true)]
+    Exec(exec::Exec),
 }
 
 /// The whole program for everything that is typed by people.
 pub fn main() -> ExitCode {
+    complete::note_shell();
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     let cli = match parse() {
         Ok(cli) => cli,
@@ -224,12 +245,21 @@ pub fn main() -> ExitCode {
 }
 
 fn parse() -> Result<Cli, clap::Error> {
-    let matches = overview::grouped(Cli::command()).try_get_matches()?;
+    let matches = help::with_pages(Cli::command()).try_get_matches()?;
     match matches.subcommand_name() {
         Some(door @ ("mcp" | "web")) => envelope::speak_as(door),
-        verb => envelope::speak_as(&format!("cli {}", verb.unwrap_or_default())),
+        _ => envelope::speak_as(&format!("cli {}", verb_of(&matches))),
     }
     Cli::from_arg_matches(&matches)
+}
+
+/// The verb that was typed: the last word of it, so that `session spawn` is `spawn` as before.
+fn verb_of(matches: &clap::ArgMatches) -> &str {
+    match matches.subcommand() {
+        Some((group @ ("session" | "task"), below)) => below.subcommand_name().unwrap_or(group),
+        Some((verb, _)) => verb,
+        None => "",
+    }
 }
 
 /// Help and version are answers; anything else is wrong usage, in JSON where the line asked for it.
@@ -272,7 +302,7 @@ fn dispatch(command: Verb, context: &Context) -> Result<(), Failure> {
         alone:
             Run, Completions, Man, Replay, Config, Policy;
         on_a_runtime:
-            Init, Up, Down, Status, Top, Start, Stop, Restart, Adopt, Send, Ask, Submit, Task,
+            Init, Up, Down, Status, Top, Start, Stop, Restart, Adopt, Send, Ask, Submit, Task, Session,
             Tasks, Cancel, Pending, Confirm, Interrupt, Reload, Notify, Stats, Metrics, Screen, History,
             Search, Logs, Audit, Events, Attach, Wait, Write, Keys, Spawn, Sessions, Info, Type,
             Resize, Signal, Close, Output, Clear, Follow, Exec, Why, Timeline, Cost, Link, Demo, Doctor,

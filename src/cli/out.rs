@@ -3,12 +3,24 @@
 use crate::cli::failure::Failure;
 use crate::cli::{reader, sanitise};
 use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::stdio::stdout;
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::BorrowedFd;
+
+/// What names of slots are shown in; red is for what is wrong.
+const COLOURS: [AnsiColor; 5] = [
+    AnsiColor::Cyan,
+    AnsiColor::Green,
+    AnsiColor::Magenta,
+    AnsiColor::Blue,
+    AnsiColor::Yellow,
+];
+/// The columns of a name, so that lines of usual slots stand below each other.
+const NAME: usize = 10;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Out {
@@ -42,6 +54,13 @@ impl Out {
         };
         let end = if shown.ends_with('\n') { "" } else { "\n" };
         self.raw(format!("{shown}{end}").as_bytes())
+    }
+
+    /// A line that belongs to a slot, behind its name; each name keeps its colour.
+    pub fn beside(&self, slot: &str, line: &str) -> Result<(), Failure> {
+        let colour = COLOURS[slot.bytes().map(usize::from).sum::<usize>() % COLOURS.len()];
+        let style = Style::new().fg_color(Some(colour.into()));
+        self.line(format!("{style}{slot:<NAME$} │{style:#} {line}"))
     }
 
     /// Bytes as they are: the caller has made them harmless, or was asked not to.

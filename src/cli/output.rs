@@ -7,9 +7,9 @@ use crate::control::requests::OutputParams;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond output build
-  missiond output build -n 20
-  missiond output build --bytes > build.ansi     with its colours, byte for byte")]
+  missiond session output build
+  missiond session output build -n 20
+  missiond session output build --bytes > build.ansi     with its colours, byte for byte")]
 pub struct OutputArgs {
     /// The session
     #[arg(value_name = "ID", add = complete::slots())]

@@ -1,14 +1,16 @@
-//! The first page of help: the verbs in groups, since fifty of them in one list are read by nobody.
+//! The pages of help that name the verbs: what a newcomer needs, and all of them in groups.
 
 use clap::builder::Styles;
 use std::fmt::Write;
 
 /// Each verb in one group, in the order in which they are met.
-const GROUPS: [(&str, &[&str]); 8] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("First steps", &["demo", "init", "doctor"]),
     (
         "The daemon",
-        &["up", "down", "run", "reload", "notify", "version"],
+        &[
+            "up", "down", "run", "reload", "notify", "version",
+        ],
     ),
     (
         "Slots",
@@ -36,21 +38,19 @@ const GROUPS: [(&str, &[&str]); 8] = [
             "timeline", "cost", "link",
         ],
     ),
-    (
-        "Tasks, for whoever is free",
-        &["ask", "submit", "task", "tasks", "cancel"],
-    ),
-    (
-        "Sessions, any program in a terminal",
-        &[
-            "spawn", "exec", "type", "sessions", "info", "output", "follow", "clear", "resize",
-            "signal", "close",
-        ],
-    ),
+    ("Tasks and sessions", &["task", "session"]),
     ("Unchecked input", &["keys", "write"]),
     (
         "Rules, and other programs",
-        &["config", "policy", "mcp", "completions", "man", "help"],
+        &[
+            "config",
+            "policy",
+            "mcp",
+            "completions",
+            "man",
+            "uninstall",
+            "help",
+        ],
     ),
 ];
 
@@ -65,22 +65,45 @@ pub fn asks_the_daemon(verb: &str) -> bool {
         .any(|(_, (_, verbs))| verbs.contains(&verb))
 }
 
-/// Gives the command its first page.
-pub fn grouped(mut command: clap::Command) -> clap::Command {
+/// What a newcomer needs, in the order in which it is met.
+const FIRST: [(&str, &[&str]); 3] = [
+    ("Begin", &["demo", "init", "up"]),
+    (
+        "Every day",
+        &[
+            "top", "status", "send", "pending", "confirm", "logs", "attach",
+        ],
+    ),
+    ("More", &["policy", "task", "session", "doctor"]),
+];
+
+const MORE: &str = "\
+All commands: missiond --help. One of them: missiond COMMAND -h, or --help for more.
+Without a command, on a terminal: all slots on one screen, or how to begin.";
+
+/// Gives the command the page that names all verbs.
+pub fn all(mut command: clap::Command) -> clap::Command {
     // The verb `help` comes with the last touch.
     command.build();
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{}\n{{options}}{{after-help}}",
-        listing(&command),
+        listing(&command, &GROUPS),
         heading(&command, "Flags of every command"),
     );
     command.help_template(template)
 }
 
-fn listing(command: &clap::Command) -> String {
+/// Gives the command its first page, which fits on a screen.
+pub fn first(mut command: clap::Command) -> clap::Command {
+    command.build();
+    let listing = listing(&command, &FIRST).replace("\n\n", "\n");
+    command.help_template(format!("{{about-with-newline}}\n{listing}\n{MORE}"))
+}
+
+fn listing(command: &clap::Command, groups: &[(&str, &[&str])]) -> String {
     let mut page = String::new();
     let literal = command.get_styles().get_literal();
-    for (title, verbs) in GROUPS {
+    for (title, verbs) in groups {
         let found = verbs
             .iter()
             .filter_map(|verb| command.find_subcommand(verb));
@@ -126,6 +149,7 @@ mod tests {
             .collect();
         let mut verbs: Vec<&str> = command
             .get_subcommands()
+            .filter(|verb| !verb.is_hide_set())
             .map(|verb| verb.get_name())
             .collect();
         listed.sort_unstable();

@@ -1,7 +1,7 @@
 use crate::cli::context::Context;
 use crate::cli::failure::Failure;
 use crate::cli::slots::AnySlots;
-use crate::cli::{dialog, table};
+use crate::cli::{columns, dialog, table};
 use crate::control::requests::{Pending as Request, PendingDialog};
 use chrono::Utc;
 
@@ -44,5 +44,5 @@ fn show(pending: &PendingDialog, target: &str) -> String {
         pending.role,
         table::age(waited)
     );
-    dialog::render_pending(&slot, pending, target)
+    dialog::render_pending(&slot, pending, target, columns::terminal_width())
 }

@@ -7,7 +7,7 @@ use crate::control::requests::{Resize as Request, ResizeParams};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond resize build 200 50")]
+  missiond session resize build 200 50")]
 pub struct Resize {
     /// The session
     #[arg(value_name = "ID", add = complete::slots())]

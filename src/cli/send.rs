@@ -1,7 +1,7 @@
 use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::duration;
 use crate::cli::failure::{Blame, Failure};
-use crate::cli::{complete, dialog, message, reconnect};
+use crate::cli::{columns, complete, dialog, message, reconnect};
 use crate::control::requests::{Send as Request, SendParams, Sent, SentParams};
 use crate::core::claude::reading::Dialog;
 use crate::core::model::{Fault, SendAnswer};
@@ -128,7 +128,10 @@ async fn sent(context: &Context, params: SentParams) -> Result<(), Failure> {
 
 fn needs_person(context: &Context, slot: &str, dialog: &Dialog) -> Failure {
     if !context.out.json {
-        let asked = dialog::Asked::new(slot, dialog);
+        let asked = dialog::Asked {
+            width: columns::stderr_width(),
+            ..dialog::Asked::new(slot, dialog)
+        };
         let shown = dialog::render(slot, &asked, &context.target());
         context.out.aside(shown);
     }

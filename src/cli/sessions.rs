@@ -8,10 +8,10 @@ use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond sessions
-  missiond sessions --owner orchestrator:planner
-  missiond sessions --watch
-  missiond sessions --json | jq -r '.[] | select(.is_alive).id'")]
+  missiond session list
+  missiond session list --owner orchestrator:planner
+  missiond session list --watch
+  missiond session list --json | jq -r '.[] | select(.is_alive).id'")]
 pub struct SessionsArgs {
     /// Only those of this owner, and of owners whose name goes on after a colon
     #[arg(long, value_name = "PREFIX")]
@@ -21,7 +21,7 @@ pub struct SessionsArgs {
     watch: bool,
 }
 
-const NONE: &str = "no sessions; make one with: missiond spawn";
+const NONE: &str = "no sessions; make one with: missiond session spawn";
 
 impl SessionsArgs {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {

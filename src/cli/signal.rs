@@ -7,9 +7,9 @@ use crate::control::requests::{Signal as Request, SignalParams};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond signal build INT             what ctrl-c would do
-  missiond signal web HUP
-  missiond signal web 10")]
+  missiond session signal build INT             what ctrl-c would do
+  missiond session signal web HUP
+  missiond session signal web 10")]
 pub struct Signal {
     /// The session
     #[arg(value_name = "ID", add = complete::slots())]

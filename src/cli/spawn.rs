@@ -16,10 +16,10 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond spawn                                  your shell, here
-  missiond spawn --id build -- cargo build
-  missiond spawn --id web --cwd ~/site --timeout 1h -- python3 -m http.server
-  missiond spawn --owner orchestrator:planner --owner-pid $$ -- bash")]
+  missiond session spawn                                  your shell, here
+  missiond session spawn --id build -- cargo build
+  missiond session spawn --id web --cwd ~/site --timeout 1h -- python3 -m http.server
+  missiond session spawn --owner orchestrator:planner --owner-pid $$ -- bash")]
 pub struct Spawn {
     /// A name of your own [default: a UUID]
     #[arg(long, value_name = "NAME")]
@@ -121,7 +121,7 @@ impl Spawn {
         if context.out.json {
             return context.out.json(&answer);
         }
-        // Standard output has the id alone, for id=$(missiond spawn …).
+        // Standard output has the id alone, for id=$(missiond session spawn …).
         match answer.output.trim_end() {
             "" => {}
             output => context.out.note(sanitise::text(output)),

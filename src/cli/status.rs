@@ -47,7 +47,7 @@ impl Status {
     }
 }
 
-const NONE: &str = "no slots in the config; sessions are listed by: missiond sessions";
+const NONE: &str = "no slots in the config; sessions are listed by: missiond session list";
 
 /// The table, how to help those that wait, and what is wrong with the config that would hold otherwise.
 async fn shown(

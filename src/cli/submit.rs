@@ -14,10 +14,10 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond submit --role reviewer 'Review the last commit'
-  missiond submit coder - < task.md
-  missiond submit coder --id nightly-17 --timeout 30m 'Run the slow tests'
-  id=$(missiond submit --role coder 'Fix the build'); missiond task $id --wait")]
+  missiond task submit --role reviewer 'Review the last commit'
+  missiond task submit coder - < task.md
+  missiond task submit coder --id nightly-17 --timeout 30m 'Run the slow tests'
+  id=$(missiond task submit --role coder 'Fix the build'); missiond task $id --wait")]
 pub struct Submit {
     #[command(flatten)]
     addressed: Addressed,

@@ -138,7 +138,7 @@ impl Since {
 }
 
 /// A log line begins with its time, an event has it in `time`.
-fn time_of(line: &str) -> Option<DateTime<Utc>> {
+pub fn time_of(line: &str) -> Option<DateTime<Utc>> {
     let event = || serde_json::from_str::<serde_json::Value>(line).ok();
     let word = match line.starts_with('{') {
         true => event()?.get("time")?.as_str()?.to_string(),

@@ -411,7 +411,7 @@ pub fn how_to_start(context: &Context) -> String {
         }
         (None, Err(PathError::NoConfig { here: None, .. })) => {
             "write a config and start one with: missiond init && missiond up\n\
-             or make a session, which needs no config: missiond spawn"
+             or make a session, which needs no config: missiond session spawn"
                 .to_owned()
         }
         (None, Err(_)) => "start one with: missiond up -c slots.toml".to_owned(),

@@ -1,11 +1,58 @@
 use crate::cli::context::{Context, unless_interrupted};
 use crate::cli::duration;
 use crate::cli::failure::{Blame, Failure};
-use crate::cli::{dialog, reconnect, sanitise, table};
+use crate::cli::{
+    ask, cancel, columns, complete, dialog, reconnect, sanitise, submit, table, tasks,
+};
 use crate::control::requests::{Pending, Task as Request, TaskParams};
 use crate::core::model::{Fault, Select, TaskState, TaskStatus};
 use chrono::Utc;
 use std::time::Duration;
+
+/// Gives messages to whoever is free, and takes the answers.
+///
+/// `missiond task ID` is short for `missiond task show ID`.
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
+Examples:
+  missiond task submit --role reviewer 'Review the last commit'
+  missiond task list
+  missiond task 5f0c21ab --wait
+  missiond task run ci.toml"
+)]
+pub struct TaskArgs {
+    #[command(subcommand)]
+    verb: Option<TaskVerb>,
+    #[command(flatten)]
+    shown: Option<Task>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum TaskVerb {
+    Submit(submit::Submit),
+    Ask(ask::AskArgs),
+    List(tasks::List),
+    Show(Task),
+    Cancel(cancel::Cancel),
+    Run(tasks::RunTasks),
+}
+
+impl TaskArgs {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
+        match (self.verb, self.shown) {
+            (Some(TaskVerb::Submit(verb)), _) => verb.run(context).await,
+            (Some(TaskVerb::Ask(verb)), _) => verb.run(context).await,
+            (Some(TaskVerb::List(verb)), _) => verb.run(context).await,
+            (Some(TaskVerb::Show(verb)), _) | (None, Some(verb)) => verb.run(context).await,
+            (Some(TaskVerb::Cancel(verb)), _) => verb.run(context).await,
+            (Some(TaskVerb::Run(verb)), _) => verb.run(context).await,
+            (None, None) => Err(Failure::usage("which task?").next("missiond task list")),
+        }
+    }
+}
 
 /// Shows a task: where it stands, who has it, and its answer.
 ///
@@ -14,11 +61,12 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond task 5f0c21ab
-  missiond task 5f0c21ab --wait --timeout 10m
-  missiond task 5f0c21ab --json | jq -r .answer")]
+  missiond task show 5f0c21ab
+  missiond task show 5f0c21ab --wait --timeout 10m
+  missiond task show 5f0c21ab --json | jq -r .answer")]
 pub struct Task {
     /// The id, as `submit` printed it
+    #[arg(add = complete::tasks())]
     id: String,
     /// Wait until it has ended or needs you
     #[arg(long)]
@@ -63,7 +111,7 @@ pub async fn wait(
     });
     unless_interrupted(answer, || {
         Failure::interrupted("the task goes on").next(format!(
-            "see it with: missiond task {id}\nend it with: missiond cancel {id}"
+            "see it with: missiond task {id}\nend it with: missiond task cancel {id}"
         ))
     })
     .await
@@ -94,7 +142,8 @@ async fn needs_person(context: &Context, task: &TaskStatus) -> Failure {
     let pending = context.ask::<Pending>(Select { slots }).await;
     for waiting in pending.unwrap_or_default() {
         if !context.out.json {
-            let shown = dialog::render_pending(&slot, &waiting, &context.target());
+            let shown =
+                dialog::render_pending(&slot, &waiting, &context.target(), columns::stderr_width());
             context.out.aside(shown);
         }
     }

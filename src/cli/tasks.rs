@@ -16,34 +16,46 @@ const COLUMNS: Columns<'static> = Columns {
     gives_way: 5,
 };
 
-/// Shows tasks that wait or run; `tasks run` runs those of a file.
+pub use run::RunTasks;
+
+/// `tasks` and `tasks run`, as they were called before `task list` and `task run`.
 #[derive(Debug, clap::Args)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "\
-Examples:
-  missiond tasks
-  missiond tasks run ci.toml
-  missiond tasks --all --json | jq -r '.[] | select(.state == \"failed\").error'"
-)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Tasks {
-    /// Also those that have ended
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    list: List,
     #[command(subcommand)]
-    verb: Option<TaskVerb>,
+    verb: Option<TasksVerb>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum TaskVerb {
-    Run(run::RunTasks),
+enum TasksVerb {
+    Run(RunTasks),
 }
 
 impl Tasks {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        if let Some(TaskVerb::Run(run)) = self.verb {
-            return run.run(context).await;
+        match self.verb {
+            Some(TasksVerb::Run(run)) => run.run(context).await,
+            None => self.list.run(context).await,
         }
+    }
+}
+
+/// Shows the tasks that wait or run.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  missiond task list
+  missiond task list --all --json | jq -r '.[] | select(.state == \"failed\").error'")]
+pub struct List {
+    /// Also those that have ended
+    #[arg(long)]
+    all: bool,
+}
+
+impl List {
+    pub async fn run(self, context: &Context) -> Result<(), Failure> {
         let open = [
             TaskState::Queued,
             TaskState::Running,

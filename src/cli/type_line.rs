@@ -18,11 +18,11 @@ const GRACE: Duration = Duration::from_secs(10);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond type build 'cargo build' --wait --timeout 10m
-  missiond type py 'print(6 * 7)' --wait
-  missiond type db 'select 1;' --until-prompt '^postgres=# $'
-  missiond type installer yes
-  missiond type build 'cargo test' --wait --json | jq .exit_code")]
+  missiond session type build 'cargo build' --wait --timeout 10m
+  missiond session type py 'print(6 * 7)' --wait
+  missiond session type db 'select 1;' --until-prompt '^postgres=# $'
+  missiond session type installer yes
+  missiond session type build 'cargo test' --wait --json | jq .exit_code")]
 pub struct Type {
     /// The session
     #[arg(value_name = "ID", add = complete::slots())]
@@ -47,7 +47,7 @@ pub struct Type {
 /// Only the waiting has ended: the keyboard of the session is not this one.
 fn left_running(id: &str) -> Failure {
     Failure::interrupted(&format!("what was typed goes on in {id}")).next(format!(
-        "see it with: missiond follow {id}\ninterrupt it with: missiond keys {id} ctrl+c"
+        "see it with: missiond session follow {id}\ninterrupt it with: missiond keys {id} ctrl+c"
     ))
 }
 

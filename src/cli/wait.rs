@@ -2,7 +2,7 @@ use crate::cli::context::Context;
 use crate::cli::duration;
 use crate::cli::failure::Failure;
 use crate::cli::slots::SomeSlots;
-use crate::cli::{done, reconnect, sanitise, states};
+use crate::cli::{complete, done, reconnect, sanitise, states};
 use crate::control::requests::{Wait as Request, WaitAnswer, WaitParams};
 use crate::core::claude::reading::State;
 use futures_util::future::join_all;
@@ -34,7 +34,7 @@ pub struct Wait {
 #[group(required = true, multiple = false)]
 struct Until {
     /// Any of these states: starting, idle, thinking, responding, tool_running, confirming, error, exited
-    #[arg(long = "for", value_name = "STATE", value_delimiter = ',', value_parser = states::parse)]
+    #[arg(long = "for", value_name = "STATE", value_delimiter = ',', value_parser = states::parse, add = complete::states())]
     states: Vec<State>,
     /// The program ends
     #[arg(long)]

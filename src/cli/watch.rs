@@ -16,9 +16,9 @@ const ASK_AGAIN_MS: u64 = 30_000;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  missiond follow build
-  missiond follow build -n 0            only what comes from now on
-  missiond follow build --json          a line for each piece")]
+  missiond session follow build
+  missiond session follow build -n 0            only what comes from now on
+  missiond session follow build --json          a line for each piece")]
 pub struct Follow {
     /// The session
     #[arg(value_name = "ID", add = complete::slots())]

@@ -65,7 +65,7 @@ pub fn check(peer: &Peer, method: &str, params: &Value, granted: bool) -> Result
             Fault::Failed,
             format!("the caller of `{method}` can't be looked up: {fault}"),
         )
-        .next("give the daemon more (ulimit -n), or close something: missiond sessions")),
+        .next("give the daemon more (ulimit -n), or close something: missiond session list")),
     }
 }
 

@@ -74,5 +74,5 @@ pub(super) fn check(method: &str) -> Result<(), RpcError> {
 pub(super) fn full(why: &str) -> RpcError {
     let text = format!("turned away: the daemon is full ({why})");
     RpcError::new(Fault::Full, text)
-        .next("raise the limit (ulimit -n, LimitNOFILE= in a unit), or close something: missiond sessions")
+        .next("raise the limit (ulimit -n, LimitNOFILE= in a unit), or close something: missiond session list")
 }

@@ -295,7 +295,7 @@ impl Queue {
         }
         let text = format!("the queue is full: {count} tasks of {bytes} bytes wait");
         Err(RpcError::new(Fault::Refused, text)
-            .next("wait for some of them, or: missiond cancel ID"))
+            .next("wait for some of them, or: missiond task cancel ID"))
     }
 
     fn addressed<'a>(&'a self, to: &'a str) -> impl Iterator<Item = &'a SlotView> {
@@ -487,7 +487,7 @@ fn wait_again(task: &mut TaskStatus, why: String) {
 
 pub fn unknown_task<'a>(id: &str, known: impl Iterator<Item = &'a str>) -> RpcError {
     let meant = nearest(id, known).map(|meant| format!("did you mean `{meant}`? "));
-    let next = "see which there are: missiond tasks --all";
+    let next = "see which there are: missiond task list --all";
     RpcError::new(Fault::Usage, format!("no task `{id}`"))
         .next(format!("{}{next}", meant.unwrap_or_default()))
 }

@@ -7,10 +7,10 @@ use crate::audit::AuditFault;
 use crate::core::model::{Ailment, Condition, EventKind, SlotStatus};
 use crate::os::blocking::Worker;
 use crate::os::process_stat::Stat;
-use crate::os::{headroom, remedy};
+use crate::os::{headroom, local_time, remedy};
 use crate::push::Failing;
 use crate::slot::{SlotCommand, SlotContext};
-use chrono::{DateTime, Local, Utc};
+use chrono::{DateTime, Utc};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -374,10 +374,9 @@ impl WallClock {
         let (by, from) = self.set_back?;
         let rounded = by + Duration::from_millis(500);
         let by = humantime::format_duration(Duration::from_secs(rounded.as_secs()));
-        let from: DateTime<Local> = from.into();
         let text = format!(
             "the clock was set back by {by}: until {} logs and events repeat earlier times, but positions still increase",
-            from.format("%F %T")
+            local_time::clock(from.into())
         );
         Some(Words::new(
             text,

@@ -38,7 +38,7 @@ impl<'a> Session<'a> {
         &self.id
     }
 
-    /// All details, as `missiond info` shows them.
+    /// All details, as `missiond session info` shows them.
     pub async fn info(&self) -> Result<SessionInfo, RpcError> {
         let slot = self.id.clone();
         self.supervisor.call::<Info>(OneSlot { slot }).await

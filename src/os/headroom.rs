@@ -60,8 +60,7 @@ pub fn check_files_left() -> Result<(), Shortage> {
 }
 
 /// What to do if file descriptors run out.
-pub const MORE_FILES: &str =
-    "raise the limit (ulimit -n, LimitNOFILE= in a unit), or close something: missiond sessions";
+pub const MORE_FILES: &str = "raise the limit (ulimit -n, LimitNOFILE= in a unit), or close something: missiond session list";
 
 /// A bound on memory, and the distance to it.
 struct Bound {
@@ -93,7 +92,7 @@ fn address_space() -> Option<Bound> {
     Some(Bound {
         left: below(Resource::As, "VmSize:")?,
         place: "below the limit on the daemon's address space",
-        next: "raise it (ulimit -v, LimitAS= in a unit), or close something: missiond sessions",
+        next: "raise it (ulimit -v, LimitAS= in a unit), or close something: missiond session list",
     })
 }
 
@@ -101,7 +100,7 @@ fn data() -> Option<Bound> {
     Some(Bound {
         left: below(Resource::Data, "VmData:")?,
         place: "below the limit on the daemon's data",
-        next: "raise it (ulimit -d, LimitDATA= in a unit), or close something: missiond sessions",
+        next: "raise it (ulimit -d, LimitDATA= in a unit), or close something: missiond session list",
     })
 }
 
@@ -118,7 +117,7 @@ fn machine() -> Option<Bound> {
     Some(Bound {
         left: (field(&memory, "MemAvailable:")? + swap) << 10,
         place: "on this machine",
-        next: "close something: missiond sessions, missiond status",
+        next: "close something: missiond session list, missiond status",
     })
 }
 
@@ -132,7 +131,7 @@ fn promised() -> Option<Bound> {
     (policy.trim() == STRICT).then_some(Bound {
         left: left << 10,
         place: "of what this machine promises (vm.overcommit_memory)",
-        next: "close something: missiond sessions, missiond status",
+        next: "close something: missiond session list, missiond status",
     })
 }
 
@@ -146,7 +145,7 @@ fn group() -> Option<Bound> {
     Some(Bound {
         left: above.filter_map(left_in_group).min()?,
         place: "below the limit of the daemon's control group",
-        next: "raise it (memory.max, MemoryMax= in a unit), or close something: missiond sessions",
+        next: "raise it (memory.max, MemoryMax= in a unit), or close something: missiond session list",
     })
 }
 

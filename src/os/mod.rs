@@ -8,6 +8,7 @@ pub mod directory_watch;
 pub mod disk_wait;
 pub mod files;
 pub mod headroom;
+pub mod local_time;
 pub mod log_file;
 pub mod network;
 pub mod orphans;

@@ -341,7 +341,7 @@ impl ProgramKind for PlainProgram {
             return slot.not_started();
         }
         let text = format!("{name} has ended: it takes no more input");
-        RpcError::new(Fault::Refused, text).next(format!("missiond output {name}"))
+        RpcError::new(Fault::Refused, text).next(format!("missiond session output {name}"))
     }
 
     async fn type_and_wait(

@@ -220,8 +220,8 @@ fn exit_code(report: &ExitReport) -> Option<i32> {
 fn cant_tell(name: &str, why: &str) -> RpcError {
     let text = format!("it is unknown when a command of {name} is done: {why}");
     RpcError::new(Fault::Refused, text).next(format!(
-        "wait for silence instead: missiond type {name} … --quiet 500ms\n\
-         or for its prompt: missiond type {name} … --until-prompt REGEX"
+        "wait for silence instead: missiond session type {name} … --quiet 500ms\n\
+         or for its prompt: missiond session type {name} … --until-prompt REGEX"
     ))
 }
 

@@ -10,7 +10,7 @@ use crate::core::model::{EventKind, Fault, RpcError};
 use crate::core::settings::SlotConfig;
 use crate::core::text::diagnostic::nearest;
 use crate::launch::{self, SessionStart};
-use chrono::{DateTime, Utc};
+use crate::os::local_time;
 use serde::Deserialize;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -345,7 +345,7 @@ fn which_to_adopt(slot: &str, wanted: &str, known: &[(String, SystemTime)]) -> S
         return format!("did you mean: missiond adopt {slot} {meant}");
     }
     let line = |(id, at): &(String, SystemTime)| {
-        let used = DateTime::<Utc>::from(*at).format("%Y-%m-%d %H:%M UTC");
+        let used = local_time::clock((*at).into());
         format!("missiond adopt {slot} {id}   last used {used}")
     };
     let named: Vec<String> = known.iter().take(MOST_NAMED).map(line).collect();

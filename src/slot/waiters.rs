@@ -67,7 +67,8 @@ impl Waiters {
     pub fn disappoint(&mut self, slot: &str) {
         for waiter in self.waiting.drain(..) {
             let text = format!("{slot} has ended, and nothing that it wrote matches");
-            let error = RpcError::new(Fault::Refused, text).next(format!("missiond output {slot}"));
+            let error =
+                RpcError::new(Fault::Refused, text).next(format!("missiond session output {slot}"));
             let _ = waiter.reply.send(Err(error));
         }
     }

@@ -15,8 +15,8 @@ use crate::core::model::{Conversation, Evidence};
 use crate::core::settings::Gate;
 use crate::core::text::secrets;
 use crate::os::directory_watch::DirectoryWatch;
-use crate::os::files;
 use crate::os::process_stat::Stat;
+use crate::os::{files, local_time};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -296,7 +296,7 @@ impl Slot<Claude> {
         witnesses.extend(files.record.clone());
         witnesses.extend(self.calls_in_transcript(files));
         if let Some(hook) = &self.own.witnesses().hook {
-            let says = format!("{} {}", hook.time.to_rfc3339(), hook.says);
+            let says = format!("{} {}", local_time::clock(hook.time), hook.says);
             let agents_ask = self.machine.agents_ask();
             witnesses.push(witness::hook(hook.between_turns, agents_ask, says));
         }

@@ -15,7 +15,7 @@ fn spawn(daemon: &Daemon, id: &str) {
 fn status_and_sessions_go_on_showing_what_is_there() {
     let daemon = shell();
     let mut sessions = Person::run(&daemon, &["sessions", "--watch"], (120, 20));
-    sessions.sees("no sessions; make one with: missiond spawn");
+    sessions.sees("no sessions; make one with: missiond session spawn");
     spawn(&daemon, "build");
     sessions.sees("build ");
     assert!(sessions.no_longer_sees("no sessions"));
@@ -29,7 +29,7 @@ fn status_and_sessions_go_on_showing_what_is_there() {
         daemon.cmd(&["close", id]).expect(0);
     }
     sessions.sees_that("no rows", |rows| {
-        rows == ["no sessions; make one with: missiond spawn"]
+        rows == ["no sessions; make one with: missiond session spawn"]
     });
     sessions.types(CTRL_C);
     assert_eq!(sessions.ended(), 0);

@@ -49,7 +49,8 @@ fn since_leaves_out_what_is_older() {
     let ran = home
         .run(&["logs", "coder", "-c", "slots.toml", "--since", "10m"])
         .exits(0);
-    assert_eq!(ran.stdout, new);
+    assert_eq!(ran.stdout.lines().count(), 2, "{ran:?}");
+    assert!(ran.stdout.ends_with(" message hello\n  second line\n"));
     let since = [
         "logs",
         "coder",
@@ -58,7 +59,8 @@ fn since_leaves_out_what_is_older() {
         "--since",
         "2025-12-31T00:00:00Z",
     ];
-    assert_eq!(home.run(&since).exits(0).stdout, format!("{OLD}{new}"));
+    let all = home.run(&[&since[..], &["--raw"]].concat()).exits(0).stdout;
+    assert_eq!(all, format!("{OLD}{new}"));
     home.run(&["logs", "coder", "--since", "yesterday"])
         .exits(2);
 }
@@ -122,6 +124,82 @@ fn following_loses_and_doubles_nothing_over_rotations() {
         }
         assert_eq!(next(), format!("round {round} is over"));
     }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// A home with logs of two slots, whose lines came in turns.
+fn home_of_two() -> Home {
+    let at = |second: u32, text: &str| format!("2026-01-01T10:00:{second:02}.000+00:00  {text}\n");
+    let home = home_with_log(&(at(1, "state one") + "  more of one\n" + &at(3, "state three")));
+    home.write(
+        "my-logs/docs.log",
+        &(at(2, "state two\u{1b}[2J") + &at(4, "state four")),
+    );
+    home.write(
+        "my-logs/docs.events.jsonl",
+        "{\"seq\":2,\"time\":\"2026-01-01T09:00:00Z\"}\n",
+    );
+    home
+}
+
+#[test]
+fn the_logs_of_all_slots_come_in_the_order_of_their_times() {
+    let home = home_of_two();
+    let logs = |args: &[&str]| {
+        let line = [&["logs", "-c", "slots.toml"], args].concat();
+        home.run(&line).exits(0).stdout
+    };
+    let all = logs(&[]);
+    insta::assert_snapshot!(all, @r"
+    coder      │ 2026-01-01 10:00:01  state one
+    coder      │   more of one
+    docs       │ 2026-01-01 10:00:02  state two\x1b[2J
+    coder      │ 2026-01-01 10:00:03  state three
+    docs       │ 2026-01-01 10:00:04  state four
+    ");
+    for same in [&["--all"][..], &["coder", "docs"]] {
+        assert_eq!(logs(same), all, "{same:?}");
+    }
+    let last: Vec<&str> = all.lines().skip(3).collect();
+    assert_eq!(logs(&["-n", "2"]).lines().collect::<Vec<_>>(), last);
+    assert_eq!(
+        logs(&["--since", "2026-01-01T10:00:02Z"]).lines().count(),
+        3
+    );
+    let seqs = logs(&["--json"]);
+    assert!(seqs.starts_with("{\"seq\":2"), "{seqs}");
+    let coloured = logs(&["--color", "always"]);
+    assert!(
+        coloured.contains("\u{1b}[") && !coloured.contains("\u{1b}[2J"),
+        "{coloured:?}"
+    );
+    home.run(&["logs", "coder", "nobody", "-c", "slots.toml"])
+        .exits(2);
+}
+
+#[test]
+fn following_all_slots_shows_one_that_begins_later() {
+    let home = home_of_two();
+    let mut child = home
+        .command(&["logs", "-f", "-n", "1", "-c", "slots.toml"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().unwrap().unwrap();
+    assert!(next().ends_with("state four"));
+    append(
+        &home.path("my-logs/coder.log"),
+        "2026-01-01T10:00:05.000+00:00  state five\n",
+    );
+    assert!(next().ends_with("state five"));
+    append(
+        &home.path("my-logs/late.log"),
+        "2026-01-01T10:00:06.000+00:00  state six\n",
+    );
+    append(&home.path("my-logs/late.events.jsonl"), "{}\n");
+    assert_eq!(next(), "late       │ 2026-01-01 10:00:06  state six");
     child.kill().unwrap();
     child.wait().unwrap();
 }

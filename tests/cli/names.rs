@@ -66,23 +66,22 @@ impl Drop for Stage {
 /// Every command that takes a name, with the words that follow it.
 const ONE: &[(&str, &[&str])] = &[
     ("send", &["hello"]),
-    ("ask", &["hello"]),
-    ("submit", &["hello"]),
+    ("task ask", &["hello"]),
+    ("task submit", &["hello"]),
     ("confirm", &["yes"]),
     ("screen", &[]),
     ("history", &[]),
     ("search", &["x"]),
-    ("logs", &[]),
     ("write", &["x"]),
     ("keys", &["enter"]),
     ("why", &[]),
-    ("info", &[]),
-    ("type", &["x"]),
-    ("resize", &["80", "24"]),
-    ("signal", &["INT"]),
-    ("close", &[]),
-    ("output", &[]),
-    ("clear", &[]),
+    ("session info", &[]),
+    ("session type", &["x"]),
+    ("session resize", &["80", "24"]),
+    ("session signal", &["INT"]),
+    ("session close", &[]),
+    ("session output", &[]),
+    ("session clear", &[]),
     ("link", &["--at", "1s"]),
     ("policy show", &[]),
     ("policy explain", &["ls"]),
@@ -100,7 +99,7 @@ fn a_role_of_one_slot_is_that_slot_and_one_of_several_is_refused_with_their_name
     let stage = Stage::new();
     for (verb, words) in ONE {
         // A task goes to any slot of a role, and `ask` is a task.
-        if ["submit", "ask"].contains(verb) {
+        if ["task submit", "task ask"].contains(verb) {
             continue;
         }
         let ran = stage.run(&line(verb, "@coder", words)).exits(2);
@@ -132,7 +131,8 @@ const MORE: &[(&str, &[&str])] = &[
     ("events", &[]),
     ("wait", &["--for", "idle"]),
     ("adopt", &["00000000-0000-4000-8000-000000000000"]),
-    ("follow", &[]),
+    ("session follow", &[]),
+    ("logs", &[]),
     ("timeline", &[]),
     ("send", &["--id", "x", "--status"]),
 ];
@@ -145,13 +145,13 @@ const OPTIONS: &[(&str, &str, &[&str])] = &[
         "--slot",
         &["--tool", "Read", "--policy", "policies/lone.toml"],
     ),
-    ("ask", "--role", &["hello"]),
-    ("submit", "--role", &["hello"]),
+    ("task ask", "--role", &["hello"]),
+    ("task submit", "--role", &["hello"]),
     ("policy test", "--role", &["--policy", "policies/lone.toml"]),
 ];
 
 /// Those that take the name of a task.
-const TASKS: &[&str] = &["task", "cancel"];
+const TASKS: &[&str] = &["task", "task show", "task cancel"];
 /// It draws on a terminal alone, and is tried on one.
 const ON_A_TERMINAL: &str = "attach";
 /// Those whose NAME is that of something else: a device.
@@ -216,7 +216,7 @@ fn a_wrong_name_is_told_with_the_nearest_one_and_the_slots() {
         assert!(json.error()["message"].is_string(), "{json:?}");
     };
     for (verb, words) in ONE.iter().chain(MORE) {
-        if ["submit", "ask"].contains(verb) {
+        if ["task submit", "task ask"].contains(verb) {
             let line = line(verb, "writr", words);
             told(
                 &line,
@@ -252,7 +252,7 @@ fn a_wrong_name_is_told_with_the_nearest_one_and_the_slots() {
     }
     for verb in ["submit", "ask"] {
         let roles = ["no slot has the role `lon`", "did you mean `@lone`?"];
-        told(&[verb, "@lon", "hello"], &roles);
+        told(&["task", verb, "@lon", "hello"], &roles);
     }
     for (name, meant) in [("secnd", "`second`"), ("@codr", "`@coder`")] {
         let (said, code, _) = on_terminal(&stage.home, &[ON_A_TERMINAL, name], "nothing", "");
@@ -267,7 +267,7 @@ fn a_wrong_name_is_told_with_the_nearest_one_and_the_slots() {
         .exits(0);
     for verb in TASKS {
         told(
-            &[verb, "nighly"],
+            &line(verb, "nighly", &[]),
             &["no task `nighly`", "did you mean `nightly`?"],
         );
     }

@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 const STREAMS: &[&[&str]] = &[
     &["events", "-f"],
     &["events", "-f", "--data", "coder"],
+    &["logs", "-f"],
     &["logs", "coder", "-f"],
     &["logs", "coder", "-f", "--json"],
-    &["follow", "coder"],
-    &["follow", "coder", "--json"],
+    &["session", "follow", "coder"],
+    &["session", "follow", "coder", "--json"],
     &["audit", "tail", "-f"],
     &["audit", "tail", "-f", "--json"],
 ];
@@ -22,7 +23,7 @@ const STREAMS: &[&[&str]] = &[
 /// Flags by which a verb says that it goes on for ever.
 const GOES_ON: [&str; 2] = ["--follow", "--watch"];
 /// These have such a flag and print on a terminal alone: a pipe is refused.
-const TERMINAL_ONLY: &[&str] = &["status", "sessions"];
+const TERMINAL_ONLY: &[&str] = &["status", "session list"];
 
 fn output(waits: bool) -> Reply {
     if waits {
@@ -156,7 +157,8 @@ fn every_verb_that_goes_on_is_in_the_table() {
         assert!(in_table || refuses, "`{verb}` streams and is not tested");
     }
     for verb in TERMINAL_ONLY {
-        let ran = home.run(&[verb, "--watch"]).exits(2);
+        let words: Vec<&str> = verb.split(' ').chain(["--watch"]).collect();
+        let ran = home.run(&words).exits(2);
         assert!(ran.stderr.contains("draws on a terminal"), "{ran:?}");
     }
 }

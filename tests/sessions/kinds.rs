@@ -59,11 +59,11 @@ const VERBS: &[Verb] = &[
     verb(&["confirm", "@", "yes"], (false, false), "missiond"),
     verb(&["submit", "@", "x"], (false, false), "missiond"),
     verb(&["interrupt", "@"], SLOTS, "missiond keys"),
-    verb(&["history", "@"], SLOTS, "missiond output"),
-    verb(&["why", "@"], SLOTS, "missiond info"),
-    verb(&["start", "@"], SLOTS, "missiond spawn"),
-    verb(&["restart", "@"], SLOTS, "missiond close"),
-    verb(&["stop", "@"], SLOTS, "missiond close"),
+    verb(&["history", "@"], SLOTS, "missiond session output"),
+    verb(&["why", "@"], SLOTS, "missiond session info"),
+    verb(&["start", "@"], SLOTS, "missiond session spawn"),
+    verb(&["restart", "@"], SLOTS, "missiond session close"),
+    verb(&["stop", "@"], SLOTS, "missiond session close"),
     verb(&["close", "@"], SESSIONS, "missiond stop"),
 ];
 

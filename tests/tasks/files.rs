@@ -1,4 +1,4 @@
-//! `missiond tasks run`: commands side by side, over sessions.
+//! `missiond task run`: commands side by side, over sessions.
 
 use crate::support::daemon::{Daemon, missiond};
 use crate::support::processes;

@@ -36,9 +36,9 @@ fn bad_addresses_texts_and_ids() {
             2,
             "too many",
         ),
-        (vec!["task", "00000000"], 2, "missiond tasks"),
+        (vec!["task", "00000000"], 2, "missiond task list"),
         (vec!["task", "../../x"], 2, "no task"),
-        (vec!["cancel", "00000000"], 2, "missiond tasks"),
+        (vec!["cancel", "00000000"], 2, "missiond task list"),
     ] {
         let ended = daemon.cmd(&line).expect(code);
         assert!(ended.stderr.contains(said), "{ended}");

@@ -52,9 +52,9 @@ Example of a file:
 A task may have cwd, env, timeout, needs and retries; `jobs = 4` at the top limits how many run at once.
 
 Examples:
-  missiond tasks run ci.toml
-  missiond tasks run ci.toml --jobs 2 --fail-fast
-  missiond tasks run - --json < ci.toml | jq -r '.results | to_entries[] | select(.value.success | not).key'")]
+  missiond task run ci.toml
+  missiond task run ci.toml --jobs 2 --fail-fast
+  missiond task run - --json < ci.toml | jq -r '.results | to_entries[] | select(.value.success | not).key'")]
 pub struct RunTasks {
     /// The file; `-` reads standard input
     file: PathBuf,

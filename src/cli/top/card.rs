@@ -1,6 +1,7 @@
 //! The ask under the cursor, as rows of text. Pure.
 
 use super::draw::columns::fit;
+use crate::cli::columns::wrapped;
 use crate::cli::{dialog, sanitise, table};
 use crate::control::requests::{AlwaysEffect, EarlierAnswer, ExplainAnswer, ExplainedPart};
 use crate::core::claude::reading::{Dialog, DialogKind};
@@ -8,7 +9,7 @@ use crate::core::model::{SlotStatus, WaitingCall};
 use crate::core::policy::{Decision, RuleEffect, RuleRef};
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 /// The width of the labels.
 pub const INDENT: usize = 8;
@@ -284,23 +285,6 @@ pub fn is_whole(dialog: &Dialog) -> bool {
 fn prefixed(mark: &str, text: &str) -> String {
     let lines = text.lines().map(|line| format!("{mark}{line}\n"));
     lines.collect()
-}
-
-/// Breaks a line by its width, behind a space if there is one in the second half of the row. Every character is shown.
-pub fn wrapped(line: &str, width: usize) -> Vec<String> {
-    let mut rows = Vec::new();
-    let mut row = String::new();
-    for c in line.chars() {
-        if row.width() + c.width().unwrap_or(0) > width {
-            let space = row.rfind(' ').map(|at| at + 1);
-            let at = space.filter(|at| row[..*at].width() * 2 >= width);
-            let rest = row.split_off(at.unwrap_or(row.len()));
-            rows.push(std::mem::replace(&mut row, rest));
-        }
-        row.push(c);
-    }
-    rows.push(row);
-    rows
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod list;
 use super::card::{Arguments, Card, CardRow, INDENT, Tone};
 use super::lists::Tab;
 use super::state::{Dashboard, FeedState, Filter, Mode, needs_person};
+use crate::cli::columns::wrapped;
 use crate::cli::{ansi, sanitise, table};
 use crate::core::model::SlotStatus;
 use chrono::{DateTime, Local, Utc};
@@ -553,7 +554,7 @@ impl Canvas<'_, '_> {
             }
         };
         let width = usize::from(area.width);
-        let mut lines = super::card::wrapped(&text, width.max(10));
+        let mut lines = wrapped(&text, width.max(10));
         // A longer text stands over the keys for the time.
         lines.truncate(usize::from(area.y.min(2)) + 1);
         let above = u16::try_from(lines.len() - 1).unwrap_or(0);

@@ -5,6 +5,7 @@ use crate::control::kinds::TargetKind;
 use crate::control::requests::{Method, Submit};
 use crate::core::model::*;
 use crate::core::text::diagnostic::nearest;
+use crate::os::local_time;
 use crate::slot::SlotHandle;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -73,9 +74,9 @@ impl Dispatcher {
 
     fn unknown(&self, name: &str) -> RpcError {
         if let Some(gone) = self.daemon.gone(name) {
-            let at = gone.at.format("%H:%M:%S UTC");
+            let at = local_time::clock(gone.at);
             let text = format!("the session `{name}` was closed at {at}: {}", gone.why);
-            return RpcError::new(Fault::Usage, text).next("missiond sessions");
+            return RpcError::new(Fault::Usage, text).next("missiond session list");
         }
         let slots = self.daemon.slots();
         let of_config = || slots.iter().filter(|(_, slot)| !slot.is_session());
@@ -162,11 +163,11 @@ pub fn no_such_name(name: &str, slots: &[&str], sessions: &[&str]) -> RpcError {
     };
     let counted = match sessions.len() {
         0 if slots.is_empty() => {
-            Some("there are none; make a session with: missiond spawn".to_owned())
+            Some("there are none; make a session with: missiond session spawn".to_owned())
         }
         0 => None,
-        1 => Some("1 session: missiond sessions".to_owned()),
-        count => Some(format!("{count} sessions: missiond sessions")),
+        1 => Some("1 session: missiond session list".to_owned()),
+        count => Some(format!("{count} sessions: missiond session list")),
     };
     let known: Vec<String> = [known, counted].into_iter().flatten().collect();
     let next: Vec<String> = meant.into_iter().chain([known.join("; and ")]).collect();
@@ -198,15 +199,18 @@ mod tests {
         };
         assert_eq!(
             next("codr", &["coder", "tester"], &uuids),
-            "did you mean `coder`? the slots are: coder, tester; and 27 sessions: missiond sessions"
+            "did you mean `coder`? the slots are: coder, tester; and 27 sessions: missiond session list"
         );
         assert_eq!(
             next("buidl", &["coder"], &["build"]),
-            "did you mean `build`? the slots are: coder; and 1 session: missiond sessions"
+            "did you mean `build`? the slots are: coder; and 1 session: missiond session list"
         );
         assert_eq!(next("x9", &["coder"], &[]), "the slots are: coder");
-        assert_eq!(next("x9", &[], &["build"]), "1 session: missiond sessions");
-        assert!(next("x9", &[], &[]).contains("missiond spawn"));
+        assert_eq!(
+            next("x9", &[], &["build"]),
+            "1 session: missiond session list"
+        );
+        assert!(next("x9", &[], &[]).contains("missiond session spawn"));
         let role = no_such_role("codr", &["coder"]).next.expect("a next step");
         assert_eq!(role, "did you mean `@coder`? the roles are: coder");
     }

@@ -36,7 +36,7 @@ async fn answer(call: Call<'_>, params: CloseParams) -> Result<CloseAnswer, RpcE
         (None, Some(owner)) => sessions_of(&call, Some(&owner_prefix(owner)?)),
         _ => {
             return Err(RpcError::new(Fault::Usage, "either an id or an owner")
-                .next("missiond close ID, or missiond close --owner OWNER"));
+                .next("missiond session close ID, or missiond session close --owner OWNER"));
         }
     };
     let ids: Vec<String> = meant.iter().map(|slot| slot.status().slot).collect();

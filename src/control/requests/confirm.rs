@@ -2,8 +2,8 @@ use super::*;
 use crate::core::claude::keys::{self, Answer};
 use crate::core::machine::{Confirmation, Refusal, SUBMIT};
 use crate::daemon::DaemonHandle;
+use crate::os::local_time;
 use crate::slot::once::{Active, Begun, Came, Confirming, OnceOutcome, OnceRecord};
-use chrono::Local;
 use std::sync::Arc;
 
 /// The time limit for a pressed key to show on the screen, also on a loaded machine.
@@ -14,7 +14,7 @@ request! {
     Confirm = "confirm", ConfirmParams => ConfirmAnswer;
     access: PersonOnly;
     scope: Scope::Answer;
-    names: Accepts::Slots("missiond type ID …, missiond keys ID …");
+    names: Accepts::Slots("missiond session type ID …, missiond keys ID …");
 }
 
 async fn answer(call: Call<'_>, params: ConfirmParams) -> Result<ConfirmAnswer, RpcError> {
@@ -63,7 +63,7 @@ fn with_first_answer(error: RpcError, asked: Option<String>, status: &SlotStatus
     let Some(first) = first.filter(|_| is_late) else {
         return error;
     };
-    let at = first.time.with_timezone(&Local).format("%H:%M:%S");
+    let at = local_time::clock(first.time);
     let by = first.via.as_ref().unwrap_or(&first.by);
     let (slot, why) = (&status.slot, &first.why);
     let message = format!("{slot} was answered before, at {at} by {by}: {why}");

@@ -24,7 +24,7 @@ request! {
     Explain = "explain", OneSlot => ExplainAnswer;
     access: PersonOnly;
     scope: Scope::View;
-    names: Accepts::Slots("missiond info ID");
+    names: Accepts::Slots("missiond session info ID");
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

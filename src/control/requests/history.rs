@@ -8,7 +8,7 @@ request! {
     History = "history", HistoryParams => HistoryAnswer;
     access: Granted("history", Slots);
     scope: Scope::View;
-    names: Accepts::Slots("missiond output ID");
+    names: Accepts::Slots("missiond session output ID");
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@ request! {
     InForce = "policy", OneSlot => PolicyAnswer;
     access: PersonOnly;
     scope: Scope::View;
-    names: Accepts::Slots("missiond info ID");
+    names: Accepts::Slots("missiond session info ID");
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

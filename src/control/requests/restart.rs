@@ -5,7 +5,7 @@ request! {
     Restart = "restart", Select => Vec<Done>;
     access: Granted("restart", Slots);
     scope: Scope::Steer;
-    names: Accepts::Slots("missiond close ID; missiond spawn");
+    names: Accepts::Slots("missiond session close ID; missiond session spawn");
 }
 
 async fn answer(call: Call<'_>, params: Select) -> Result<Vec<Done>, RpcError> {

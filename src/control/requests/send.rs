@@ -15,7 +15,7 @@ request! {
     Send = "send", SendParams => SendAnswer;
     access: Granted("send", Slots);
     scope: Scope::Steer;
-    names: Accepts::Slots("missiond type ID …");
+    names: Accepts::Slots("missiond session type ID …");
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@ request! {
     Sent = "sent", SentParams => SentAnswer;
     access: PersonOnly;
     scope: Scope::View;
-    names: Accepts::Slots("missiond output ID");
+    names: Accepts::Slots("missiond session output ID");
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@ request! {
     Start = "start", Select => Vec<Done>;
     access: Granted("start", Slots);
     scope: Scope::Steer;
-    names: Accepts::Slots("missiond spawn");
+    names: Accepts::Slots("missiond session spawn");
 }
 
 async fn answer(call: Call<'_>, params: Select) -> Result<Vec<Done>, RpcError> {

@@ -5,7 +5,7 @@ request! {
     Stop = "stop", Select => Vec<Done>;
     access: Granted("stop", Slots);
     scope: Scope::Steer;
-    names: Accepts::Slots("missiond close ID");
+    names: Accepts::Slots("missiond session close ID");
 }
 
 async fn answer(call: Call<'_>, params: Select) -> Result<Vec<Done>, RpcError> {

@@ -10,7 +10,7 @@ request! {
     Submit = "submit", SubmitParams => TaskStatus;
     access: Granted("submit", Slots);
     scope: Scope::Steer;
-    names: Accepts::Slots("missiond type ID …");
+    names: Accepts::Slots("missiond session type ID …");
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

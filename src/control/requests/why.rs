@@ -5,7 +5,7 @@ request! {
     Why = "why", OneSlot => WhyAnswer;
     access: Granted("why", Slots);
     scope: Scope::View;
-    names: Accepts::Slots("missiond info ID");
+    names: Accepts::Slots("missiond session info ID");
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -185,7 +185,7 @@ impl Daemon {
                     format!("{running} sessions {whose} run already"),
                 )
                 .next(format!(
-                    "close one, or raise `{key}` in [sessions]: missiond sessions"
+                    "close one, or raise `{key}` in [sessions]: missiond session list"
                 )));
             }
         }
@@ -316,7 +316,7 @@ impl Daemon {
         let Some(name) = clash else { return Ok(()) };
         let title = format!("the name `{name}` is taken by a session");
         let problem = Problem::of_file(&config.file, title, "slots and sessions share their names");
-        let help = format!("missiond close {name}, or give the slot another name");
+        let help = format!("missiond session close {name}, or give the slot another name");
         Err(vec![problem.with_help(help)].into())
     }
 }

@@ -10,6 +10,7 @@ use crate::control::client::{CallError, Client, Notice};
 use crate::control::requests::*;
 use crate::core::claude::reading::{DialogKind, State};
 use crate::core::model::*;
+use crate::os::local_time;
 use futures_util::StreamExt;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
@@ -300,6 +301,6 @@ fn last_verdicts(logs: &Path) -> Vec<String> {
         .rev()
         .take(3)
         .rev()
-        .map(|line| (*line).to_owned())
+        .map(|line| local_time::in_line(line).into_owned())
         .collect()
 }

@@ -41,7 +41,7 @@ function Sessions({ changed, now, told }) {
   const sessions = useAnswer(() => request("sessions", {}), [changed]);
   return html`<section class="view" aria-label="sessions"><h2>Sessions</h2>
     ${whyNot("close") && html`<p class="why">To close one ${whyNot("close")}.</p>`}
-    ${instead(sessions, sessions?.length ?? 0, "No sessions: missiond spawn makes one.") ?? html`<ul class="list">${sessions.map((/** @type {any} */ one) => html`<li key=${one.id}>
+    ${instead(sessions, sessions?.length ?? 0, "No sessions: missiond session spawn makes one.") ?? html`<ul class="list">${sessions.map((/** @type {any} */ one) => html`<li key=${one.id}>
       <b>${oneLine(one.id)}</b> ${one.is_alive ? (one.at_prompt ? "at its prompt" : "running") : `ended${one.exit_code === null ? "" : `, exit code ${one.exit_code}`}`}
       <span class="age">${" "}${age(one.created_at, now)}, ${oneLine(one.owner)}</span>
       <pre>${visible(one.command.join(" "))}</pre>
@@ -58,7 +58,7 @@ function Tasks({ changed, now, told }) {
   const sorted = Array.isArray(tasks) ? [...tasks].sort((a, b) => Number(isOpen(b)) - Number(isOpen(a)) || b.seq - a.seq) : [];
   return html`<section class="view" aria-label="tasks"><h2>Tasks</h2>
     ${whyNot("cancel") && html`<p class="why">To cancel one ${whyNot("cancel")}.</p>`}
-    ${instead(tasks, sorted.length, "No tasks: missiond submit makes one.") ?? html`<ul class="list">${sorted.map((/** @type {any} */ one) => html`<li key=${one.id}>
+    ${instead(tasks, sorted.length, "No tasks: missiond task submit makes one.") ?? html`<ul class="list">${sorted.map((/** @type {any} */ one) => html`<li key=${one.id}>
       <b>${oneLine(one.id)}</b> <span class=${`state-${one.state}`}>${oneLine(one.state.replace("_", " "))}</span>
       <span class="age">${" "}for ${oneLine(one.slot ?? one.to)}, ${age(one.submitted_at, now)}</span>
       <pre>${visible(one.text)}</pre>

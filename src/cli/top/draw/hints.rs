@@ -1,7 +1,7 @@
 //! What the keys do now, and the page that lists them.
 
+use crate::cli::columns::wrapped;
 use crate::cli::sanitise;
-use crate::cli::top::card::wrapped;
 use crate::cli::top::lists::Tab;
 use crate::cli::top::prompt::Prompt;
 use crate::cli::top::state::{Dashboard, Mode, needs_person};

@@ -2,8 +2,8 @@
 
 use super::columns::{fit, left, right};
 use super::{Canvas, line_of};
+use crate::cli::columns::wrapped;
 use crate::cli::sanitise;
-use crate::cli::top::card::wrapped;
 use crate::cli::top::lists::{ListRow, Tab};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
