@@ -22,6 +22,8 @@ mod promised;
 mod replaying;
 #[path = "cli/sending.rs"]
 mod sending;
+#[path = "cli/setup.rs"]
+mod setup;
 #[path = "cli/streaming.rs"]
 mod streaming;
 #[path = "cli/timeline.rs"]

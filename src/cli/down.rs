@@ -1,3 +1,4 @@
+use crate::cli::consent;
 use crate::cli::context::{ANSWER_LIMIT, Context};
 use crate::cli::disk_limit;
 use crate::cli::duration;
@@ -12,7 +13,6 @@ use crate::core::model::{Fault, Nothing, Pong, Select, SlotStatus};
 use crate::os::files::same_file;
 use crate::shim;
 use serde::Serialize;
-use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -159,31 +159,9 @@ impl Down {
         if !self.keep && !self.yes && !running.is_empty() {
             may_end(context, &running)?;
         }
-        let pong = self.end(client).await?;
+        let pong = end(client, self.keep, self.timeout).await?;
         let left = left_running(&pong, &running, self.keep).await;
         self.report(context, &pong, &running, &left)
-    }
-
-    async fn end(&self, mut client: Client) -> Result<Pong, Failure> {
-        let mut pid = None;
-        let ending = async {
-            let pong = client.call::<Ping>(Nothing {}).await?;
-            pid = Some(pong.pid);
-            let process = Process::of(pong.pid);
-            client
-                .call::<Request>(DownParams { keep: self.keep })
-                .await?;
-            process.ended(client).await;
-            Ok::<_, Failure>(pong)
-        };
-        let timeout = humantime::format_duration(self.timeout);
-        let ended = tokio::time::timeout(self.timeout, ending).await;
-        ended.unwrap_or_else(|_| {
-            let why = pid.and_then(disk_limit::waits_for);
-            let why = why.map_or_else(String::new, |why| format!(": {why}"));
-            let text = format!("the daemon has not ended within {timeout}{why}");
-            Err(Failure::timed_out(text).next("it may still be ending its slots: missiond status"))
-        })
     }
 
     fn report(
@@ -226,6 +204,27 @@ impl Down {
     }
 }
 
+/// Ends the daemon that answers there, and waits until its process has gone.
+pub async fn end(mut client: Client, keep: bool, timeout: Duration) -> Result<Pong, Failure> {
+    let mut pid = None;
+    let ending = async {
+        let pong = client.call::<Ping>(Nothing {}).await?;
+        pid = Some(pong.pid);
+        let process = Process::of(pong.pid);
+        client.call::<Request>(DownParams { keep }).await?;
+        process.ended(client).await;
+        Ok::<_, Failure>(pong)
+    };
+    let ended = tokio::time::timeout(timeout, ending).await;
+    ended.unwrap_or_else(|_| {
+        let timeout = humantime::format_duration(timeout);
+        let why = pid.and_then(disk_limit::waits_for);
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        let text = format!("the daemon has not ended within {timeout}{why}");
+        Err(Failure::timed_out(text).next("it may still be ending its slots: missiond status"))
+    })
+}
+
 /// The slots and sessions whose shims live on although the daemon did not tell of them: it did not reach them.
 ///
 /// A shim reports the end of its program to the daemon and ends a moment later, so each gets a little time to go.
@@ -262,8 +261,7 @@ async fn look(client: &mut Client) -> Result<RunningWork, CallError> {
 fn may_end(context: &Context, running: &RunningWork) -> Result<(), Failure> {
     let refused = |text: String| Failure::new(Blame::Fault(Fault::Refused), text);
     let words = running.in_words();
-    let is_asked = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    if context.out.json || !is_asked {
+    if !consent::can_be_asked(context) {
         let text = format!("this would end {words}, so nothing was done");
         return Err(refused(text).next(
             "end them too: missiond down --yes\n\
@@ -271,24 +269,10 @@ fn may_end(context: &Context, running: &RunningWork) -> Result<(), Failure> {
         ));
     }
     let question = format!("this will end {words}: go on? [y/N] ");
-    match ask(&question) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(refused("nothing was ended".to_owned())),
-        Err(error) => Err(Failure::failed(format!("no answer can be read: {error}"))),
+    match consent::given(&question)? {
+        true => Ok(()),
+        false => Err(refused("nothing was ended".to_owned())),
     }
-}
-
-/// Anything but a yes is a no.
-fn ask(question: &str) -> std::io::Result<bool> {
-    let mut stderr = std::io::stderr();
-    stderr.write_all(question.as_bytes())?;
-    stderr.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    let answer = answer.trim();
-    Ok(["y", "yes"]
-        .iter()
-        .any(|yes| answer.eq_ignore_ascii_case(yes)))
 }
 
 /// A process whose end can be seen, reaped by its parent or not.

@@ -10,6 +10,7 @@ mod address;
 mod ansi;
 mod columns;
 mod complete;
+mod consent;
 mod context;
 mod dialog;
 mod done;
@@ -79,6 +80,7 @@ mod send;
 mod session;
 mod sessions;
 mod settle;
+mod setup;
 mod signal;
 mod spawn;
 mod start;
@@ -93,6 +95,7 @@ mod timeline;
 mod top;
 mod trust;
 mod type_line;
+mod uninstall;
 mod up;
 mod version;
 mod wait;
@@ -180,6 +183,8 @@ enum Verb {
     Policy(policy::PolicyArgs),
     Demo(demo::Demo),
     Init(init::Init),
+    Setup(setup::Setup),
+    Uninstall(uninstall::Uninstall),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
     Man(man::Man),
@@ -302,7 +307,7 @@ fn dispatch(command: Verb, context: &Context) -> Result<(), Failure> {
         alone:
             Run, Completions, Man, Replay, Config, Policy;
         on_a_runtime:
-            Init, Up, Down, Status, Top, Start, Stop, Restart, Adopt, Send, Ask, Submit, Task, Session,
+            Init, Setup, Uninstall, Up, Down, Status, Top, Start, Stop, Restart, Adopt, Send, Ask, Submit, Task, Session,
             Tasks, Cancel, Pending, Confirm, Interrupt, Reload, Notify, Stats, Metrics, Screen, History,
             Search, Logs, Audit, Events, Attach, Wait, Write, Keys, Spawn, Sessions, Info, Type,
             Resize, Signal, Close, Output, Clear, Follow, Exec, Why, Timeline, Cost, Link, Demo, Doctor,

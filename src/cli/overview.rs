@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// Each verb in one group, in the order in which they are met.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("First steps", &["demo", "init", "doctor"]),
+    ("First steps", &["demo", "init", "setup", "doctor"]),
     (
         "The daemon",
         &[

@@ -231,6 +231,8 @@ const ASKING: &[&[&str]] = &[
 const OTHERS: &[&str] = &[
     "demo",
     "init",
+    "setup",
+    "uninstall",
     "doctor",
     "up",
     "run",
