@@ -30,6 +30,8 @@ mod streaming;
 mod timeline;
 #[path = "cli/times.rs"]
 mod times;
+#[path = "cli/upgrade.rs"]
+mod upgrade;
 #[path = "cli/usage.rs"]
 mod usage;
 #[path = "cli/verbs.rs"]

@@ -97,6 +97,7 @@ mod trust;
 mod type_line;
 mod uninstall;
 mod up;
+mod upgrade;
 mod version;
 mod wait;
 mod watch;
@@ -147,6 +148,7 @@ enum Verb {
     Run(run::Run),
     Up(up::UpArgs),
     Down(down::Down),
+    Upgrade(upgrade::Upgrade),
     Status(status::Status),
     Top(top::Top),
     Start(start::Start),
@@ -307,7 +309,7 @@ fn dispatch(command: Verb, context: &Context) -> Result<(), Failure> {
         alone:
             Run, Completions, Man, Replay, Config, Policy;
         on_a_runtime:
-            Init, Setup, Uninstall, Up, Down, Status, Top, Start, Stop, Restart, Adopt, Send, Ask, Submit, Task, Session,
+            Init, Setup, Uninstall, Up, Down, Upgrade, Status, Top, Start, Stop, Restart, Adopt, Send, Ask, Submit, Task, Session,
             Tasks, Cancel, Pending, Confirm, Interrupt, Reload, Notify, Stats, Metrics, Screen, History,
             Search, Logs, Audit, Events, Attach, Wait, Write, Keys, Spawn, Sessions, Info, Type,
             Resize, Signal, Close, Output, Clear, Follow, Exec, Why, Timeline, Cost, Link, Demo, Doctor,

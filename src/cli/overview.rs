@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     (
         "The daemon",
         &[
-            "up", "down", "run", "reload", "notify", "version",
+            "up", "down", "upgrade", "run", "reload", "notify", "version",
         ],
     ),
     (

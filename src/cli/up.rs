@@ -154,6 +154,14 @@ impl UpArgs {
     }
 }
 
+/// The flags of a daemon with this config; one that was started for sessions may have none.
+pub fn flags_for(config: &Path) -> &'static [&'static str] {
+    match config.exists() {
+        true => &[],
+        false => SESSIONS_ALONE,
+    }
+}
+
 fn sessions_place(context: &Context, file: PathBuf) -> Result<DaemonPlace, Failure> {
     let daemon = config::for_sessions_alone(&file)?.daemon;
     Ok(DaemonPlace {
@@ -176,7 +184,7 @@ pub async fn for_sessions(context: &Context, file: PathBuf) -> Result<PathBuf, F
 }
 
 /// The daemon that answers then, and whether it is this one.
-async fn bring_up(
+pub async fn bring_up(
     context: &Context,
     place: &DaemonPlace,
     flags: &[&str],

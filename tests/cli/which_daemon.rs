@@ -182,6 +182,7 @@ fn the_version_tells_of_the_daemon_where_there_is_one() {
 /// client; `tests/tidy.rs` holds that they connect in the same place, and `tests/mcp` tries `mcp`.
 const ASKING: &[&[&str]] = &[
     &["down"],
+    &["upgrade"],
     &["reload"],
     &["notify", "test"],
     &["version"],

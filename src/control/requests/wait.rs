@@ -90,8 +90,11 @@ async fn state_reached(slot: &SlotHandle, params: &WaitParams) -> Result<(), Rpc
     if params.states.is_empty() && !params.exit {
         return std::future::pending().await;
     }
-    let gone = |_| slot.gone();
-    status.wait_for(is_there).await.map(|_| ()).map_err(gone)
+    let is_there = status.wait_for(is_there).await.is_ok();
+    match is_there {
+        true => Ok(()),
+        false => Err(slot.gone().await),
+    }
 }
 
 /// Waits until a shell with prompt marks reports that it is at its prompt.
@@ -113,10 +116,11 @@ async fn prompt(slot: &SlotHandle, wanted: bool) -> Result<(), RpcError> {
     let seen = status
         .wait_for(|status| at_prompt(status) == Some(true) || status.is_over())
         .await;
-    match seen.map(|status| status.is_over()) {
+    let is_over = seen.map(|status| status.is_over());
+    match is_over {
         Ok(false) => Ok(()),
         Ok(true) => Err(RpcError::new(Fault::Refused, "it has ended")),
-        Err(_) => Err(slot.gone()),
+        Err(_) => Err(slot.gone().await),
     }
 }
 
