@@ -4,6 +4,8 @@
 mod api;
 #[path = "schema/configuration.rs"]
 mod configuration;
+#[path = "schema/troubleshooting.rs"]
+mod troubleshooting;
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -31,6 +31,26 @@ pub enum Cause {
 }
 
 impl Cause {
+    pub const ALL: &[Cause] = &[
+        Cause::CleanExit,
+        Cause::MissingProgram,
+        Cause::WrongVersion,
+        Cause::BadSettings,
+        Cause::NotLoggedIn,
+        Cause::TrustRefused,
+        Cause::UsageLimit,
+        Cause::OutOfMemory,
+        Cause::Crash,
+        Cause::Killed,
+        Cause::UnknownConversation,
+        Cause::SessionInUse,
+        Cause::NoConnection,
+        Cause::ShimLost,
+        Cause::TooMuchMemory,
+        Cause::Stalled,
+        Cause::Failed,
+    ];
+
     pub fn name(self) -> &'static str {
         match self {
             Cause::CleanExit => "clean exit",

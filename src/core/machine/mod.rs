@@ -30,6 +30,7 @@ mod modes;
 mod own_text;
 mod phase;
 mod refusal;
+pub mod remedies;
 mod runs;
 mod sending;
 mod several;
