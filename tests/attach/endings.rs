@@ -42,6 +42,9 @@ fn by_its_key() {
     let daemon = shell();
     let mut person = Person::attach(&daemon, &["sh"], (80, 24));
     full_screen(&person);
+    let raw = person.raw();
+    let said = String::from_utf8_lossy(&raw);
+    assert!(said.starts_with("ctrl-q leaves sh"), "{said:?}");
     person.types(b"\x11");
     person.ends(0, "detached from sh");
     is_put_right(&person);

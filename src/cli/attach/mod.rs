@@ -28,6 +28,9 @@ const SIZE_SETTLES: Duration = Duration::from_millis(60);
 /// At the end, what was shown last has this long to reach the terminal.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// How long it stands there how to leave, before the slot's screen covers it.
+const READ_IT: Duration = Duration::from_millis(600);
+
 /// Shows the live terminal of a slot, and types into it.
 ///
 /// What the program writes comes to this terminal, and what you type goes to the program. It gets the size of this
@@ -78,8 +81,21 @@ impl Attach {
             read_only: self.read_only,
         };
         let (_, frames) = client.attach(params).await?;
+        self.say_how_to_leave(context).await;
         let over = self.show(frames, (cols, rows)).await?;
         self.explain(over, context).await
+    }
+
+    /// The screen of the slot has no room for it, so it is said before.
+    async fn say_how_to_leave(&self, context: &Context) {
+        if context.out.quiet || context.out.json {
+            return;
+        }
+        let (slot, key) = (&self.slot, self.detach_keys);
+        context
+            .out
+            .note(format!("{key} leaves {slot}, which runs on"));
+        tokio::time::sleep(READ_IT).await;
     }
 
     /// The terminal is as it was when this returns.
