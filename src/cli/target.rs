@@ -49,7 +49,7 @@ pub struct Target {
 
 impl Target {
     /// Whoever answers at this socket.
-    fn at(socket: PathBuf) -> Target {
+    pub fn at(socket: PathBuf) -> Target {
         Target {
             socket,
             wanted: Wanted::AtSocket,

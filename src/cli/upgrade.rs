@@ -1,6 +1,6 @@
 use crate::cli::context::{Context, call};
 use crate::cli::failure::{Blame, Failure};
-use crate::cli::target::DaemonPlace;
+use crate::cli::target::{DaemonPlace, Target};
 use crate::cli::{down, duration, up};
 use crate::config;
 use crate::control::client::Client;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How often to look whether the new daemon has taken over a slot.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Replaces the running daemon by this program; slots and sessions run on.
+/// Replaces the running daemon by this program; slots run on.
 ///
 /// The daemon ends, and one of this program begins with the same config at the same socket and takes over what runs. A `send`
 /// that waits goes on. It has succeeded (exit code 0) when every program that ran runs on under the new daemon. A config that
@@ -60,19 +60,20 @@ impl Upgrade {
         let old = down::end(client, true, self.timeout).await?;
         let brought = up::bring_up(context, &place, flags, self.timeout).await;
         let (new, _) = brought.map_err(|failure| not_started(failure, program, &place))?;
-        let after = self.adopted(&place, &before).await?;
+        let after = self.adopted(context, &place, &before).await?;
         report(context, &old, &new, &before, &after)
     }
 
     /// Waits until the new daemon has all that ran, or the time is over.
     async fn adopted(
         &self,
+        context: &Context,
         place: &DaemonPlace,
         before: &BTreeMap<String, u32>,
     ) -> Result<BTreeMap<String, u32>, Failure> {
         let deadline = tokio::time::Instant::now() + self.timeout;
         loop {
-            let mut client = Client::connect(&place.socket).await?;
+            let mut client = context.connect_to(Target::at(place.socket.clone())).await?;
             let after = running(&mut client, self.timeout).await?;
             let is_there = before.iter().all(|one| after.get(one.0) == Some(one.1));
             if is_there || tokio::time::Instant::now() >= deadline {

@@ -236,9 +236,9 @@ impl SlotHandle {
         sent.map_err(|_| self.why_gone().trace(Trace::Untouched))
     }
 
-    /// The program runs on for the next daemon: whoever waits is answered by that one.
-    pub fn hand_over(&self) {
-        self.handed_over.store(true, Ordering::Relaxed);
+    /// The daemon ends. If the program runs on for the next one, whoever waits is answered by that one.
+    pub fn hand_over(&self, runs_on: bool) {
+        self.handed_over.store(runs_on, Ordering::Relaxed);
     }
 
     /// What is said to whoever waits for something that is no longer there. Where the next daemon has it, nothing is said: the

@@ -177,14 +177,14 @@ pub const REFUSALS: &[(Refusal, Remedy)] = &[
         Refusal::Doubtful,
         remedy(
             "The screen says something else than the other witnesses.",
-            "`missiond why SLOT`, then look with `missiond attach SLOT`. `confirm --anyway` insists.",
+            "`missiond why SLOT`, then look with `missiond attach SLOT`. `--anyway` insists.",
         ),
     ),
     (
         Refusal::AgainstRule,
         remedy(
             "A rule denies the call by now.",
-            "Say no, change the rule and `missiond reload`, or insist with `confirm --against-rule`.",
+            "Say no, change the rule and `missiond reload`, or insist with `--against-rule`.",
         ),
     ),
     (
