@@ -1,4 +1,5 @@
-//! Which processes belong to a test: those that have its directory in their environment, or a file in it open.
+//! Which processes belong to a test: those that have its directory in their environment or their
+//! arguments, or a file in it open.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -54,8 +55,11 @@ pub fn all_of(directory: &Path) -> Vec<i32> {
 
 fn names_it(pid: i32, directory: &Path) -> bool {
     let wanted = directory.as_os_str().as_encoded_bytes();
-    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    environment.windows(wanted.len()).any(|part| part == wanted)
+    // A shim has the state directory in its arguments, also when its recording lies on a disk that was unmounted.
+    ["environ", "cmdline"].iter().any(|file| {
+        let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        text.windows(wanted.len()).any(|part| part == wanted)
+    })
 }
 
 /// Shims have an empty environment, and the recording open.
