@@ -813,15 +813,21 @@ fn begin_alike(label: &str, row: &str) -> bool {
     label.starts_with(&row) || row.starts_with(&label)
 }
 
+/// Whether what was read is what was sent, with values of every type and no more of them.
+fn is_sent(sent: &Map<String, Value>, read: &Map<String, Value>) -> bool {
+    const PATHS: [&str; 3] = ["file_path", "notebook_path", "path"];
+    let same = |(key, value): (&String, &Value)| match (value, read.get(key)) {
+        (Value::String(path), Some(read)) if PATHS.contains(&key.as_str()) => is_target(path, read),
+        (value, read) => Some(value) == read,
+    };
+    sent.len() == read.len() && sent.iter().all(same)
+}
+
 /// Nothing counts as complete that the endpoint has not sent so, and nothing as incomplete that is whole.
 fn is_rightly_complete(expected: &Expected, dialog: &Dialog) -> bool {
     let sent = |input: &Map<String, Value>| {
-        let texts = || input.values().filter(|value| value.is_string());
-        let read = |text: &Value| {
-            let text = text.as_str().unwrap_or_default();
-            values(dialog).any(|value| is_target(text, value))
-        };
-        texts().all(read)
+        let read = dialog.input.as_ref();
+        read.is_some_and(|read| is_sent(input, read))
     };
     match (expected.whole, expected.complete) {
         (Some(_), _) if dialog.complete => expected.input.as_ref().is_none_or(sent),

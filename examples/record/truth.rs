@@ -9,14 +9,22 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
 /// What the dialog of a call shows of its input, by key; all else stands in no field of it.
-const SHOWN_KEYS: [&str; 6] = [
+const SHOWN_KEYS: [&str; 10] = [
     "command",
     "file_path",
     "notebook_path",
     "url",
     "query",
+    "allowed_domains",
+    "blocked_domains",
+    "path",
+    "pattern",
     "skill",
 ];
+
+/// The part of a file that a call reads. Newer versions show it beside the path.
+const PART_KEYS: [&str; 2] = ["offset", "limit"];
+const PART_WORDS: [&str; 2] = [" · lines ", " · from line "];
 
 /// A moment, and what a person sees then.
 pub struct Moment {
@@ -69,7 +77,7 @@ fn dialog(mark: &Mark, calls: &[ToolCall], screen: &str) -> Value {
         dialog.insert("target".to_owned(), json!(target));
     }
     if let Some(call) = call {
-        dialog.insert("input".to_owned(), shown_input(call));
+        dialog.insert("input".to_owned(), shown_input(call, screen));
     }
     let whole = match () {
         () if mark.doubtful => "unknown",
@@ -99,10 +107,12 @@ fn call<'a>(mark: &Mark, calls: &'a [ToolCall]) -> Option<&'a ToolCall> {
     named.clone().find(has_target).or_else(|| named.next())
 }
 
-fn shown_input(call: &ToolCall) -> Value {
+fn shown_input(call: &ToolCall, screen: &str) -> Value {
     let all = call.tool.starts_with("mcp__");
     let input = call.input.as_object().cloned().unwrap_or_default();
-    let shown = |key: &str| all || SHOWN_KEYS.contains(&key);
+    let has_part = PART_WORDS.iter().any(|words| screen.contains(words));
+    let shown =
+        |key: &str| all || SHOWN_KEYS.contains(&key) || has_part && PART_KEYS.contains(&key);
     let kept: Map<String, Value> = input.into_iter().filter(|(key, _)| shown(key)).collect();
     Value::from(kept)
 }
