@@ -15,6 +15,8 @@ const EVENTS: &str = ".events.jsonl";
 
 /// Adds the events that are missing at the end of the slots' files. `caps` has the slots of the config, whose files are made
 /// if they are not there; of others, such as sessions, only what has a file is completed.
+///
+/// A slot whose files can't be written is left as it is: the slot tells that itself.
 pub fn catch_up(
     logs: &Path,
     bus: &Bus,
@@ -24,35 +26,40 @@ pub fn catch_up(
     let mut files = BTreeMap::new();
     for entry in logs.read_dir()?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if let Some(slot) = name.strip_suffix(EVENTS) {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        let slot = name.strip_suffix(EVENTS).filter(|_| is_file);
+        if let Some(slot) = slot {
             let cap = caps.get(slot).copied().unwrap_or(other);
-            files.insert(slot.to_owned(), SlotFiles::open(logs, slot, cap)?);
+            files.extend(SlotFiles::open(logs, slot, cap).map(|files| (slot.to_owned(), files)));
         }
     }
     // One thread writes the events of all slots in their order, so all files lack the same events.
     let Some(last) = files.values().filter_map(|files| files.last).max() else {
         return Ok(());
     };
-    for files in files.values_mut() {
-        files.complete_log()?;
-    }
+    files.retain(|_, files| files.complete_log().is_ok());
     for event in bus.since(last)?.events {
         let Some(slot) = event["slot"].as_str() else {
             continue;
         };
-        if !files.contains_key(slot) {
-            let Some(cap) = caps.get(slot) else { continue };
-            files.insert(slot.to_owned(), SlotFiles::open(logs, slot, *cap)?);
+        if let Some(cap) = caps.get(slot).filter(|_| is_missing(logs, slot)) {
+            files.extend(SlotFiles::open(logs, slot, *cap).map(|files| (slot.to_owned(), files)));
         }
-        if let Some(files) = files.get_mut(slot) {
-            files.events.append(&format!("{event}\n"))?;
-            // An event of a newer missiond has no line for people.
-            let known = serde_json::from_value::<Event>(event);
-            let lines = known.ok().and_then(|event| log_lines_of(&event));
-            lines.map_or(Ok(()), |lines| files.log.append(&lines))?;
+        let slot = slot.to_owned();
+        if files
+            .get_mut(&slot)
+            .is_some_and(|files| files.add(event).is_err())
+        {
+            files.remove(&slot);
         }
     }
     Ok(())
+}
+
+/// Whether the slot has no file of events yet.
+fn is_missing(logs: &Path, slot: &str) -> bool {
+    let found = SlotPaths::new(logs, slot).events.symlink_metadata();
+    found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// The files of a slot, and what is last in them.
@@ -76,6 +83,14 @@ impl SlotFiles {
             last: value.as_ref().and_then(|value| value["seq"].as_u64()),
             last_event: value.and_then(|value| serde_json::from_value(value).ok()),
         })
+    }
+
+    fn add(&mut self, event: serde_json::Value) -> io::Result<()> {
+        self.events.append(&format!("{event}\n"))?;
+        // An event of a newer missiond has no line for people.
+        let known = serde_json::from_value::<Event>(event);
+        let lines = known.ok().and_then(|event| log_lines_of(&event));
+        lines.map_or(Ok(()), |lines| self.log.append(&lines))
     }
 
     /// The line for people is written behind that for programs: it may be missing alone.
