@@ -69,6 +69,7 @@ async fn input(client: &mut Client) {
             slot: id.clone(),
             bytes: format!("{n}\n").into_bytes(),
             into_dialog: false,
+            keyboard: None,
         };
         client.call::<Write>(params).await.expect("it is written");
         let mut seen = String::new();

@@ -220,11 +220,12 @@ mod tests {
         let cast = cast(&[
             (1, 'o', "one"),
             (3, 'o', "\r\u{1b}[Ktwo"),
-            // A frame that is not whole when it is looked at.
+            // A frame that comes in two parts.
             (5, 'o', "\u{1b}[?2026h\r\u{1b}[Kthr"),
             (6, 'o', "ee\u{1b}[?2026l"),
         ]);
-        let times = [-1, 1, 2, 2, 4, 5, 6, 60].map(time);
+        // The first event is the beginning, at second 0.
+        let times = [-1, 0, 1, 1, 2, 3, 5, 60].map(time);
         let recording = Recording::read(cast.as_bytes()).unwrap();
         let screens = screens_at(recording, &[], &times).unwrap();
         let lines = screens.iter().map(|screen| {
@@ -232,11 +233,8 @@ mod tests {
             Some(screen.lines[0].trim_end())
         });
         let lines: Vec<Option<&str>> = lines.collect();
-        assert_eq!(
-            lines[..5],
-            [None, Some("one"), Some("one"), Some("one"), Some("two")]
-        );
-        assert_eq!(lines[6..], [Some("three"), Some("three")]);
+        let [one, two, three] = ["one", "two", "three"].map(Some);
+        assert_eq!(lines, [None, one, one, one, two, two, three, three]);
     }
 
     #[test]
