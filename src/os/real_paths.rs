@@ -116,6 +116,20 @@ impl Paths for RealPaths {
         }
     }
 
+    fn links_in(&self, directory: &Path, most: usize) -> Option<Vec<OsString>> {
+        let mut links = Vec::new();
+        for (count, entry) in directory.read_dir().ok()?.enumerate() {
+            let entry = entry.ok()?;
+            if count == most {
+                return None;
+            }
+            if entry.file_type().ok()?.is_symlink() {
+                links.push(entry.file_name());
+            }
+        }
+        Some(links)
+    }
+
     fn names(&self, directory: &Path, most: usize) -> Option<Vec<OsString>> {
         let Ok(entries) = directory.read_dir() else {
             return Some(Vec::new());
@@ -228,5 +242,23 @@ mod tests {
         }
         std::fs::write(&link, "no link").expect("a file");
         assert_eq!(paths.link(&link), None);
+    }
+
+    #[test]
+    fn the_links_of_a_directory_are_all_its_links() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let paths = RealPaths::new(None);
+        assert_eq!(paths.links_in(directory.path(), 8), Some(Vec::new()));
+        for name in ["b", "a"] {
+            let link = directory.path().join(name);
+            std::os::unix::fs::symlink("x", link).expect("a link");
+            std::fs::write(directory.path().join(format!("{name}.txt")), "").expect("a file");
+        }
+        let mut links = paths.links_in(directory.path(), 4).expect("four names");
+        links.sort();
+        assert_eq!(links, ["a", "b"]);
+        assert_eq!(paths.links_in(directory.path(), 3), None, "too many names");
+        // Nothing is known of a directory that can't be read.
+        assert_eq!(paths.links_in(&directory.path().join("none"), 8), None);
     }
 }

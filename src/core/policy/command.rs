@@ -280,7 +280,7 @@ fn with_scripts<'a>(
     depth: usize,
     says: Says<'a>,
 ) -> Says<'a> {
-    if depth == DEEPEST || says.decision() == Decision::Allow || !command.simple.may_run_others() {
+    if depth == DEEPEST || says.decision() == Decision::Allow || !command.may_run_others {
         return says;
     }
     let scripts = shell::scripts_within(command.simple.literal_words());
@@ -296,9 +296,6 @@ fn with_scripts<'a>(
 
 /// The commands that a wrapper or a shell may run, as lists of words.
 fn commands_inside(simple: &Simple) -> Vec<Vec<Word>> {
-    if !simple.may_run_others() {
-        return Vec::new();
-    }
     let word = |text: &String| Word {
         text: text.clone(),
         globs: text.contains(['*', '?', '[']),
@@ -323,16 +320,23 @@ struct Command<'a> {
     simple: &'a Simple,
     /// The command without harmless wrappers.
     stripped: Stripped<'a>,
+    /// Whether it must be searched for other commands.
+    may_run_others: bool,
     /// The commands that it may run itself.
     inside: Vec<Vec<Word>>,
 }
 
 impl<'a> Command<'a> {
     fn new(simple: &'a Simple) -> Command<'a> {
+        let may_run_others = simple.may_run_others();
         Command {
             simple,
             stripped: shell::strip(&simple.words),
-            inside: commands_inside(simple),
+            may_run_others,
+            inside: match may_run_others {
+                true => commands_inside(simple),
+                false => Vec::new(),
+            },
         }
     }
 
@@ -518,7 +522,8 @@ fn texts_of(words: &[Word]) -> impl Iterator<Item = &str> {
 }
 
 fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    let mut text = String::new();
+    // Long enough for most commands.
+    let mut text = String::with_capacity(64);
     for word in words {
         if !text.is_empty() {
             text.push(' ');

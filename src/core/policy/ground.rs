@@ -1,12 +1,17 @@
 //! The file system as one decision sees it: where paths lead.
 
+mod listings;
+
 use super::git_hooks::protected_in;
-use super::paths::{Paths, Place, normalise};
+use super::paths::{Paths, Place, below, joined, normalise};
 use super::pattern::fits;
+use listings::Listings;
+use std::borrow::Cow;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 /// The most symbolic links in one path; the same limit as in Linux.
 const MOST_LINKS: usize = 40;
@@ -33,7 +38,11 @@ pub struct Ground<'a> {
     paths: &'a dyn Paths,
     /// The answers of `paths` during this decision: the paths of one call have most of their parents in common.
     links: RefCell<HashMap<OsString, Option<PathBuf>>>,
+    /// What words mean in the slot's directory: several checks look at the same word.
+    places: RefCell<HashMap<String, Place>>,
+    listings: Listings,
     repositories: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
+    git_programs: RefCell<HashMap<PathBuf, Rc<[String]>>>,
     names_left: Cell<usize>,
     pub cwd: Directory,
     // Looked up on first use: most commands need none of them, and each costs system calls.
@@ -64,7 +73,10 @@ impl<'a> Ground<'a> {
         let mut ground = Ground {
             paths,
             links: RefCell::default(),
+            places: RefCell::default(),
+            listings: Listings::default(),
             repositories: RefCell::default(),
+            git_programs: RefCell::default(),
             names_left: Cell::new(MOST_NAMES),
             cwd: Directory::default(),
             project: Lazy::new(project),
@@ -102,8 +114,14 @@ impl<'a> Ground<'a> {
     }
 
     /// The settings that make git run a program in the repository around a directory.
-    pub fn git_programs(&self, directory: &Path) -> Vec<String> {
-        self.paths.git_programs(&self.resolve(directory))
+    pub fn git_programs(&self, directory: &Path) -> Rc<[String]> {
+        if let Some(known) = self.git_programs.borrow().get(directory) {
+            return Rc::clone(known);
+        }
+        let found: Rc<[String]> = self.paths.git_programs(&self.resolve(directory)).into();
+        let mut all = self.git_programs.borrow_mut();
+        all.insert(directory.to_owned(), Rc::clone(&found));
+        found
     }
 
     /// Whether a directory is in the same repository as the slot's directory.
@@ -181,10 +199,7 @@ impl<'a> Ground<'a> {
 
     /// A path relative to the slot's directory, if it is inside.
     pub fn seen_from_cwd<'p>(&self, path: &'p Path) -> &'p Path {
-        let mut below = self
-            .cwd
-            .iter()
-            .filter_map(|cwd| path.strip_prefix(cwd).ok());
+        let mut below = self.cwd.iter().filter_map(|cwd| below(path, cwd));
         below.next().unwrap_or(path)
     }
 
@@ -195,6 +210,9 @@ impl<'a> Ground<'a> {
     fn link(&self, path: &Path) -> Option<PathBuf> {
         if let Some(known) = self.links.borrow().get(path.as_os_str()) {
             return known.clone();
+        }
+        if self.listings.exclude(path, self.paths) {
+            return None;
         }
         let target = self.paths.link(path);
         let mut links = self.links.borrow_mut();
@@ -208,10 +226,19 @@ impl<'a> Ground<'a> {
 
     /// `text` as a path, the way a tool or a shell in the directory `cwd` resolves it.
     pub fn place(&self, text: &str, cwd: &Path) -> Place {
-        if is_plain_name(text) && cwd == self.cwd[0] {
-            return self.place_in_cwd(text);
+        if cwd != self.cwd[0] {
+            return self.place_at(&cwd.join(self.expand_home(text)));
         }
-        self.place_at(&cwd.join(self.expand_home(text)))
+        if let Some(known) = self.places.borrow().get(text) {
+            return known.clone();
+        }
+        let place = match is_plain_name(text) {
+            true => self.place_in_cwd(text),
+            false => self.place_at(&joined(cwd, &self.expand_home(text))),
+        };
+        let mut places = self.places.borrow_mut();
+        places.insert(text.to_owned(), place.clone());
+        place
     }
 
     fn place_at(&self, absolute: &Path) -> Place {
@@ -275,23 +302,29 @@ impl<'a> Ground<'a> {
     /// Fast path for a plain name, which is what most words of a command are: the parents need no second look.
     fn place_in_cwd(&self, name: &str) -> Place {
         let [cwd, real_cwd] = &self.cwd;
+        let (written, real) = (joined(cwd, name), joined(real_cwd, name));
         let mut way = Way::default();
+        let is_plain = matches!(system_link(&real), SystemLink::No) && self.link(&real).is_none();
+        let real = match is_plain {
+            true => real,
+            false => self.follow(real_cwd.clone(), Path::new(name), &mut way),
+        };
         Place {
-            written: cwd.join(name),
-            real: self.follow(real_cwd.clone(), Path::new(name), &mut way),
+            written,
+            real,
             doubt: way.doubt,
         }
     }
 
-    fn expand_home(&self, text: &str) -> PathBuf {
+    fn expand_home<'t>(&self, text: &'t str) -> Cow<'t, Path> {
         let below_home = match text.strip_prefix('~') {
             Some("") => Some(""),
             Some(rest) => rest.strip_prefix('/'),
             None => None,
         };
         match (below_home, self.home()) {
-            (Some(rest), Some([home, _])) => home.join(rest),
-            _ => PathBuf::from(text),
+            (Some(rest), Some([home, _])) => Cow::Owned(home.join(rest)),
+            _ => Cow::Borrowed(Path::new(text)),
         }
     }
 
@@ -308,9 +341,15 @@ impl<'a> Ground<'a> {
         let mut way = Way::default();
         let real = match path.strip_prefix(cwd) {
             Ok(below) if !cwd.as_os_str().is_empty() => {
-                self.follow(real_cwd.clone(), below, &mut way)
+                let length = real_cwd.as_os_str().len() + 1 + below.as_os_str().len();
+                let mut real = PathBuf::with_capacity(length);
+                real.push(real_cwd);
+                self.follow(real, below, &mut way)
             }
-            _ => self.follow(PathBuf::new(), path, &mut way),
+            _ => {
+                let real = PathBuf::with_capacity(path.as_os_str().len());
+                self.follow(real, path, &mut way)
+            }
         };
         (real, way.doubt)
     }
@@ -382,6 +421,10 @@ enum SystemLink<'p> {
 }
 
 fn system_link(path: &Path) -> SystemLink<'_> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    if !bytes.starts_with(b"/dev/") && !bytes.starts_with(b"/proc/") {
+        return SystemLink::No;
+    }
     let text = path.to_str().unwrap_or_default();
     match text {
         "/dev/fd" => return SystemLink::OwnFiles,

@@ -1,10 +1,12 @@
 //! Path patterns and the directories that they are relative to.
 
+mod lexical;
 mod sharing;
 
 use super::ground::{Directory, Ground};
 use super::quick::QuickSet;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+pub use lexical::{below, joined, normalise};
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
@@ -12,6 +14,11 @@ use std::path::{Component, Path, PathBuf};
 pub trait Paths {
     /// The target of the symbolic link at this absolute path, if it is a link.
     fn link(&self, path: &Path) -> Option<PathBuf>;
+
+    /// The names of the links in a directory; `None` if they are unknown, or if there are more than `most` names.
+    fn links_in(&self, _directory: &Path, _most: usize) -> Option<Vec<OsString>> {
+        None
+    }
 
     /// The names in a directory; `None` if there are more than `most`. A directory that can't be listed has no names.
     fn names(&self, directory: &Path, most: usize) -> Option<Vec<OsString>>;
@@ -53,21 +60,6 @@ impl Paths for LexicalPaths {
     fn home(&self) -> Option<PathBuf> {
         Some(PathBuf::from("/~"))
     }
-}
-
-/// `a/./b/../c` as `a/c`, without access to the file system.
-pub fn normalise(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                out.pop();
-            }
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 /// A path in a tool call: as written, and its real path.
@@ -138,17 +130,6 @@ impl Base {
             Base::Cwd => ways(&ground.cwd),
         }
     }
-}
-
-/// Like `Path::strip_prefix`, but on the text: both paths are already normalised.
-fn below<'p>(path: &'p Path, base: &Path) -> Option<&'p Path> {
-    let (Some(text), Some(start)) = (path.to_str(), base.to_str()) else {
-        return path.strip_prefix(base).ok();
-    };
-    let rest = text.strip_prefix(start)?;
-    let is_whole = rest.is_empty() || start.ends_with('/');
-    let rest = rest.strip_prefix('/').or(is_whole.then_some(rest))?;
-    Some(Path::new(rest))
 }
 
 fn ways(directory: &Directory) -> [Option<&Path>; 2] {

@@ -1,6 +1,7 @@
 //! Well-known secrets, which are protected without a rule. `tables/secrets.txt` lists them.
 
 use super::ground::Ground;
+use super::paths::below;
 use super::pattern::fits;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -24,6 +25,9 @@ static SECRETS: LazyLock<Vec<Secret>> = LazyLock::new(|| {
 /// Whether a word, or the path in it, names a secret.
 pub fn are_named(word: &str) -> bool {
     // A cheap test that excludes nearly every word.
+    if !word.starts_with('.') && !word.bytes().any(|byte| byte == b'/') {
+        return false;
+    }
     let may_be = ["/.", "etc/", "run/", "proc/"]
         .iter()
         .any(|start| word.contains(start));
@@ -75,7 +79,7 @@ impl Secret {
 /// Whether a path is a secret or below one.
 pub fn is_one(path: &Path, ground: &Ground<'_>) -> bool {
     let homes = ground.home().into_iter().flatten();
-    let mut below_home = homes.filter_map(|home| path.strip_prefix(home).ok());
+    let mut below_home = homes.filter_map(|home| below(path, home));
     let at_home = below_home.any(|below| are_named(&format!("~/{}", below.display())));
     at_home || ground.seen_from_cwd(path).to_str().is_some_and(are_named)
 }

@@ -135,6 +135,9 @@ impl Directories {
 /// The path of a word whose `~` may be literal: a shell expands a `~` inside a word only in an assignment, and never a quoted
 /// one.
 fn literal_tilde(word: &str, whole: bool) -> Option<String> {
+    if !word.contains('~') {
+        return None;
+    }
     let mut texts = path_texts(word).filter(|text| text.starts_with('~'));
     let text = texts.find(|text| whole || text.len() < word.len())?;
     Some(format!("./{text}"))

@@ -280,11 +280,8 @@ pub fn restriction(case: &Case<'_>, words: &[Word], directories: &Directories) -
 
 /// Paths outside the slot's directory that git would change, or would compare although they are in no repository.
 pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
-    let (at, _) = harm::git_subcommand(words)?;
-    let subcommand = words[at].text.as_str();
-    let does = harm::git_paths(subcommand, &words[at + 1..]);
-    (does.writes || subcommand == "diff").then_some(())?;
     let call = Call::new(case, words, directories)?;
+    (call.does.writes || call.subcommand == "diff").then_some(())?;
     let mut operands = call.operands.iter().rev();
     let (at, word) = operands.find(|(_, word)| call.leads_out(case, word))?;
     let why = format!("`{}` is outside the slot's directory", word.text);

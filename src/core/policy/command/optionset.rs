@@ -187,8 +187,7 @@ fn may_speak(rule: &[&str], arguments: &[&str], general: &Spellings) -> bool {
 /// Whether a call of this program may include a command of one of these programs.
 pub fn means_any(program: &str, is_one: impl Fn(&str) -> bool) -> bool {
     let mut means = spellings::means(program).iter();
-    let means_one = |to: &str| to.split(' ').next().is_some_and(&is_one);
-    program.starts_with("python") || means.any(|means| means_one(&means.to))
+    program.starts_with("python") || means.any(|means| is_one(means.program()))
 }
 
 /// The words of this command, and of those that it includes: `docker container rm` also means `docker rm`, and `python -m pip` means

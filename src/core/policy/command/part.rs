@@ -27,7 +27,8 @@ pub struct Part<'a, 'd> {
     made: &'d Made,
     /// The places that its words may name.
     named: Vec<Named>,
-    /// The commands that it may run itself.
+    /// Whether it must be searched for other commands, and those that it may run itself.
+    may_run_others: bool,
     inside: &'a [Vec<Word>],
     /// A rule that spells out the whole command line.
     exact: Option<&'a Rule>,
@@ -51,6 +52,7 @@ impl<'a, 'd> Part<'a, 'd> {
             stripped,
             directories,
             made,
+            may_run_others: command.may_run_others,
             inside: &command.inside,
             exact,
             fed: None,
@@ -222,7 +224,7 @@ impl<'a, 'd> Part<'a, 'd> {
             .iter()
             .all(|word| !word.quoted && word.doubt.is_none())
             && self.stripped.words.len() == words.len()
-            && !self.simple.may_run_others()
+            && !self.may_run_others
             && !self.has_restricted_options(texts())
             && words
                 .get(1)
@@ -245,7 +247,7 @@ impl<'a, 'd> Part<'a, 'd> {
         ];
         let own: Vec<&str> = texts_of(self.stripped.words).collect();
         self.add_variants(&own, &mut texts);
-        if self.simple.may_run_others() {
+        if self.may_run_others {
             for words in shell::commands_within(self.simple.literal_words()) {
                 let words: Vec<&str> = words.iter().map(String::as_str).collect();
                 self.add_variants(&words, &mut texts);
@@ -453,9 +455,12 @@ impl<'a, 'd> Part<'a, 'd> {
         if name.text != "git" {
             return None;
         }
-        let all = self.directories.all().iter();
-        let mut settings = all.flat_map(|cwd| self.case.ground.git_programs(cwd));
-        let setting = settings.find(|setting| harm::git_runs(self.stripped.words, setting))?;
+        let runs = |setting: &&String| harm::git_runs(self.stripped.words, setting);
+        let mut all = self.directories.all().iter();
+        let setting = all.find_map(|cwd| {
+            let settings = self.case.ground.git_programs(cwd);
+            settings.iter().find(runs).cloned()
+        })?;
         Some(Harm::whole(format!(
             "the repository's own setting `{setting}` has git run another program; see: git config --local --list"
         )))

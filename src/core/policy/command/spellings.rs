@@ -40,6 +40,12 @@ impl Means {
         CommandPattern::new(&format!("{} *", self.from))
     }
 
+    /// The program of the command that is included.
+    pub fn program(&self) -> &str {
+        let end = self.to.bytes().position(|byte| byte == b' ');
+        &self.to[..end.unwrap_or(self.to.len())]
+    }
+
     /// Its program and its subcommands.
     pub fn operands(&self) -> impl Iterator<Item = &str> {
         self.from.split(' ').filter(|word| !word.starts_with('-'))

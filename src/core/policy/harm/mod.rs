@@ -98,7 +98,8 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
 }
 
 fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or_default()
+    let slash = program.bytes().rposition(|byte| byte == b'/');
+    slash.map_or(program, |at| &program[at + 1..])
 }
 
 /// The rows for a program, also with a version in its name, such as `python3.12` or `gcc-14`.
@@ -253,7 +254,8 @@ fn is_long(name: &str, option: &str) -> bool {
 
 /// Whether a space-separated list has this word.
 pub fn has_word(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace().any(|known| known == word)
+    let mut words = list.as_bytes().split(u8::is_ascii_whitespace);
+    !word.is_empty() && words.any(|known| known == word.as_bytes())
 }
 
 /// Whether a word is one of some long options, also with `=value`.
@@ -354,6 +356,9 @@ pub fn is_device(program: &str, path: &Path) -> bool {
     const HARMLESS: &[&str] = &[
         "null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "fd", "shm",
     ];
+    if !path.as_os_str().as_encoded_bytes().starts_with(b"/dev") {
+        return false;
+    }
     let name = path
         .strip_prefix("/dev")
         .ok()

@@ -84,9 +84,13 @@ pub fn written(program: &str, arguments: &[Word]) -> Vec<usize> {
 }
 
 /// Programs that only read what their arguments name, or whose arguments are not paths.
-const LOOK: &str = "find fd fdfind sed gsed awk gawk mawk nawk jq gojq jaq yq git gh curl http https xh ps kill \
+static LOOK: Names = LazyLock::new(|| {
+    names(
+        "find fd fdfind sed gsed awk gawk mawk nawk jq gojq jaq yq git gh curl http https xh ps kill \
     pkill killall sleep date cd pushd popd ssh scp rsync wget docker podman nerdctl dig nslookup host ping nc aws gcloud az \
-    systemctl journalctl perl bazel bazelisk buck buck2 unzip 7z 7za 7zz gzip gunzip xz unxz zstd tar gtar bsdtar ffmpeg xargs man export read set exit xxd zcat zgrep uniq df free id";
+    systemctl journalctl perl bazel bazelisk buck buck2 unzip 7z 7za 7zz gzip gunzip xz unxz zstd tar gtar bsdtar ffmpeg xargs man export read set exit xxd zcat zgrep uniq df free id",
+    )
+});
 
 /// The indexes of the words that a tool may write. It is unknown which of its options and operands it writes, so each of them may
 /// be. Words that go to a program of the project do not count.
@@ -100,7 +104,7 @@ pub fn perhaps_written(words: &[Word]) -> Vec<usize> {
         && arguments.iter().any(|word| word.text == "build");
     let is_known = BY_PROGRAM.contains_key(program) && !stays_inside(program);
     let is_known = is_known || writes::is_writer(program);
-    if is_own || super::only_reads(program) || has_word(LOOK, program) && !builds || is_known {
+    if is_own || super::only_reads(program) || LOOK.contains(program) && !builds || is_known {
         return Vec::new();
     }
     let own = languages::own_words(program, words).len() - 1;

@@ -126,12 +126,12 @@ const RUN_BEHIND: &[(&str, &str)] = &[
     ),
 ];
 
-static MARKS: LazyLock<QuickMap<&'static str, &'static str>> = LazyLock::new(|| {
+static MARKS: LazyLock<QuickMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
     let rows = RUN_BEHIND.iter();
     rows.flat_map(|(names, marks)| {
         names
             .split_ascii_whitespace()
-            .map(move |name| (name, *marks))
+            .map(move |name| (name, marks.split_ascii_whitespace().collect()))
     })
     .collect()
 });
@@ -141,15 +141,16 @@ pub fn runs_behind<'w>(words: impl Iterator<Item = &'w str>) -> Option<usize> {
     let mut words = words.enumerate();
     let (_, name) = words.next()?;
     let marks = MARKS.get(name.rsplit('/').next()?)?;
-    let is_mark = |word: &str| marks.split_ascii_whitespace().any(|mark| mark == word);
     match marks.is_empty() {
         true => Some(0),
         false => {
-            let rest: Vec<&str> = words.map(|(_, word)| word).collect();
-            let marked = rest.iter().position(|word| is_mark(word));
-            let is_pnpm = name.ends_with("pnpm");
-            let run = || is_pnpm.then(|| harm::run_by_pnpm(&rest)).flatten();
-            marked.map(|at| at + 1).or_else(run)
+            let mut rest = words.map(|(_, word)| word);
+            if !name.ends_with("pnpm") {
+                return rest.position(|word| marks.contains(&word)).map(|at| at + 1);
+            }
+            let rest: Vec<&str> = rest.collect();
+            let marked = rest.iter().position(|word| marks.contains(word));
+            marked.map(|at| at + 1).or_else(|| harm::run_by_pnpm(&rest))
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The content of `tables/git.toml`.
 
 use crate::core::policy::harm::subcommands::Subcommands;
-use crate::core::policy::harm::{has_short, has_word, is_one_of_long, kept};
+use crate::core::policy::harm::{has_short, is_one_of_long, kept};
+use crate::core::policy::quick::QuickMap;
 use crate::core::policy::shell::Word;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ pub struct Table {
     pub ordinary: Subcommands,
     pub globals: Globals,
     pub harmful: Harmful,
-    paths: Paths,
+    paths: PathUses,
 }
 
 #[derive(Deserialize, Default)]
@@ -60,6 +61,39 @@ struct Paths {
     ignored: BTreeMap<String, [String; 2]>,
 }
 
+/// What each subcommand does with paths.
+#[derive(Default)]
+struct PathUses {
+    by_subcommand: QuickMap<&'static str, PathUse>,
+    unseen: String,
+    ignored: BTreeMap<String, [String; 2]>,
+}
+
+impl PathUses {
+    fn new(paths: Paths) -> PathUses {
+        let mut by_subcommand = QuickMap::<&'static str, PathUse>::default();
+        let mut set = |list: String, set: fn(&mut PathUse)| {
+            for name in kept(list).split_ascii_whitespace() {
+                set(by_subcommand.entry(name).or_default());
+            }
+        };
+        set(paths.reads, |does| does.reads = true);
+        set(paths.writes, |does| does.writes = true);
+        set(paths.removes, |does| does.removes = true);
+        set(paths.all, |does| {
+            (does.reads, does.takes_all) = (true, true)
+        });
+        set(paths.objects, |does| {
+            (does.reads, does.takes_objects) = (true, true)
+        });
+        PathUses {
+            by_subcommand,
+            unseen: paths.unseen,
+            ignored: paths.ignored,
+        }
+    }
+}
+
 /// What a call of git does with the files in its arguments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathUse {
@@ -95,7 +129,7 @@ impl Table {
             },
             globals: file.globals,
             harmful: file.harmful,
-            paths: file.paths,
+            paths: PathUses::new(file.paths),
         }
     }
 
@@ -109,25 +143,25 @@ impl Table {
 /// What git does with the files in the arguments after its subcommand.
 pub fn uses_of_paths(subcommand: &str, rest: &[Word]) -> PathUse {
     let paths = &TABLE.paths;
-    let has = |list: &str| has_word(list, subcommand);
+    let known = paths.by_subcommand.get(subcommand);
+    let known = known.copied().unwrap_or_default();
     let reaches_ignored = paths.ignored.get(subcommand).is_some_and(|[short, long]| {
         let is = |word: &Word| has_short(&word.text, short, "") || is_one_of_long(&word.text, long);
         rest.iter().any(is)
     });
     let is_unseen = |word: &Word| is_one_of_long(&word.text, &paths.unseen);
     PathUse {
-        reads: has(&paths.reads) || has(&paths.all) || has(&paths.objects),
-        writes: has(&paths.writes),
-        removes: has(&paths.removes) && !rest.iter().any(|word| word.text == "--cached"),
-        takes_all: has(&paths.all) || reaches_ignored,
-        takes_objects: has(&paths.objects),
+        removes: known.removes && !rest.iter().any(|word| word.text == "--cached"),
+        takes_all: known.takes_all || reaches_ignored,
         is_unseen: rest.iter().any(is_unseen),
+        ..known
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::policy::harm::has_word;
 
     #[test]
     fn the_file_can_be_read_and_names_ordinary_subcommands() {
