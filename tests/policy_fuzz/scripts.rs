@@ -11,7 +11,7 @@ const WRITABLE: char = 'w';
 
 const RULES: &str = r#"
 allow = ["Read", "Edit(w*)", "Bash(git *)", "Bash(ls *)", "Bash(grep *)", "Bash(cat *)", "Bash(find *)", "Bash(sort *)",
-    "Bash(echo *)", "Bash(printf *)", "Bash(xargs *)", "Bash(sed *)"]
+    "Bash(echo *)", "Bash(printf *)", "Bash(xargs *)", "Bash(sed *)", "Bash(cd *)"]
 deny = ["Read(./secret)"]
 "#;
 
@@ -328,13 +328,48 @@ fn found(random: &mut Random) -> String {
     text
 }
 
+/// A command behind `cd`, which may succeed or not.
+fn moved(random: &mut Random, depth: usize) -> String {
+    let target = random.of(&[
+        "d", "d", "d", "d", ".", "..", "\"$x\"", "none", "secret", "-", "",
+    ]);
+    let joins = random.of(&[" && ", " && ", " && ", "; ", " || ", " | ", "\n"]);
+    let inner = structured(random, depth - 1);
+    let back = random.of(&["", "", " && cd ..", "; cd ..", " && cd .. && cat secret"]);
+    format!("cd {target}{joins}{inner}{back}")
+}
+
+/// Options of the shell, or its arguments.
+fn set(random: &mut Random, depth: usize) -> String {
+    let set = random.of(&[
+        "set -e",
+        "set -eu",
+        "set -euo pipefail",
+        "set -f",
+        "set +f",
+        "set -x",
+        "set -- secret",
+        "set -a",
+        "set secret",
+    ]);
+    let used = random.of(&["", "; cat \"$1\"", "; cat $1"]);
+    format!("{set}; {}{used}", structured(random, depth - 1))
+}
+
 /// A whole command, put together by the grammar.
 pub fn structured(random: &mut Random, depth: usize) -> String {
     if depth == 0 {
         return simple(random);
     }
     let inner = |random: &mut Random| structured(random, depth - 1);
-    match random.below(20) {
+    match random.below(25) {
+        23 | 24 => moved(random, depth),
+        22 => set(random, depth),
+        20 | 21 => format!(
+            "until {}; do {}; break; done",
+            condition(random),
+            inner(random)
+        ),
         18 | 19 => tested(random),
         16 | 17 => found(random),
         14 | 15 => reassigned(random),
@@ -438,6 +473,17 @@ fn fault(bash: &Bash, text: &str) -> Option<String> {
     {
         return Some(format!("removed {name}"));
     }
+    let below = fs::read_dir(cwd.join("d")).expect("the directory");
+    for file in below.map(|file| file.expect("an entry").path()) {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let is_own = ["b.c", "c.md"].contains(&&*name);
+        if !is_own && !name.starts_with(WRITABLE) {
+            return Some(format!("wrote d/{name}"));
+        }
+        if !is_own {
+            fs::remove_file(&file).expect("a file of the command");
+        }
+    }
     let kept = |name: &&String| !KEPT.contains(&name.as_str());
     let mut shown = fs::read_to_string(bash.path("out")).unwrap_or_default();
     for name in files.iter().filter(kept) {
@@ -452,6 +498,23 @@ fn fault(bash: &Bash, text: &str) -> Option<String> {
         .then(|| "showed the secret".to_owned())
 }
 
+/// The forms about which missiond's *allow* overrides a question of Claude Code, each by what its text has. `docs/policies.md`
+/// lists them.
+const FORMS: &[(&str, &[&str])] = &[
+    ("a loop over values", &["for "]),
+    ("a loop with a condition", &["while ", "until "]),
+    ("a branch", &["if "]),
+    ("a variable", &["x="]),
+    ("an expansion", &["$x", "${x}"]),
+    ("a substitution", &["$("]),
+    ("a group", &["{ "]),
+    ("a subshell", &["("]),
+    ("a here-document", &["<<"]),
+    ("a directory", &["cd d"]),
+    ("a setting of the shell", &["set -"]),
+    ("a backslash", &["\\"]),
+];
+
 #[test]
 fn what_is_allowed_of_scripts_runs_reads_and_writes_nothing_else() {
     let seed = seed();
@@ -463,7 +526,9 @@ fn what_is_allowed_of_scripts_runs_reads_and_writes_nothing_else() {
         .and_then(|text| text.parse().ok());
     let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(6));
     let (mut runs, mut scripts) = (0, 0);
-    while Instant::now() < end {
+    let mut of_forms = vec![0; FORMS.len()];
+    // A busy machine gets to each form later.
+    while Instant::now() < end || of_forms.contains(&0) {
         let depth = 1 + random.below(3);
         let mut text = structured(&mut random, depth);
         if random.one_in(4) {
@@ -479,6 +544,9 @@ fn what_is_allowed_of_scripts_runs_reads_and_writes_nothing_else() {
                 .iter()
                 .any(|form| text.contains(form)),
         );
+        for (count, (_, signs)) in of_forms.iter_mut().zip(FORMS) {
+            *count += usize::from(signs.iter().any(|sign| text.contains(sign)));
+        }
         let fault = fault(&bash, &text);
         assert_eq!(fault, None, "{text:?} was allowed (seed {seed})");
     }
@@ -487,6 +555,9 @@ fn what_is_allowed_of_scripts_runs_reads_and_writes_nothing_else() {
         "only {scripts} of {runs} allowed commands have a form of interest (seed {seed})"
     );
     println!("{runs} allowed commands were run, {scripts} of them with more than plain words");
+    for (count, (form, _)) in of_forms.iter().zip(FORMS) {
+        println!("  {count} with {form}");
+    }
 }
 
 #[test]
@@ -520,6 +591,15 @@ fn the_harness_sees_each_kind_of_harm() {
         ("find . -type f | xargs cat", "showed the secret"),
         ("find . -name 's*' -exec cat {} +", "showed the secret"),
         ("find . -name 'a.c' | xargs id", "ran id"),
+        ("cd d && cd .. && cat secret", "showed the secret"),
+        ("cd none; cat secret", "showed the secret"),
+        ("cd d && echo a > f", "wrote d/f"),
+        ("cd d || id; cd none || id", "ran id"),
+        (
+            "until ls; do id; break; done; until id; do break; done",
+            "ran id",
+        ),
+        ("set -- secret; cat \"$1\"", "showed the secret"),
     ] {
         let found = fault(&stubs(), text);
         let is_found = found.as_deref().is_some_and(|found| found == fault_of_it);

@@ -8,7 +8,7 @@ use super::quick::QuickSet;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 pub use lexical::{below, joined, normalise};
 use std::ffi::{OsStr, OsString};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// A view of the file system, which the policy itself never touches.
 pub trait Paths {

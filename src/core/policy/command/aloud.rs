@@ -108,7 +108,7 @@ fn is_checked(program: &str) -> bool {
 /// Whether Claude Code can't parse a command of this form, so that it asks whatever the command runs. Quotes do not matter: the
 /// form alone never leads to *allow*.
 fn is_unreadable(text: &str) -> bool {
-    const WORDS: &str = "for while until if then else do break continue set cd pushd popd";
+    const WORDS: &str = "for while until if then else do break continue set cd";
     let is_assignment = |word: &str| {
         let name = word.split_once('=').map_or("", |(name, _)| name);
         let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';

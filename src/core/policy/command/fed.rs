@@ -127,6 +127,11 @@ pub fn found_by(case: &Case<'_>, words: &[Word], directories: &Directories) -> O
             let named = rest.iter().skip_while(|word| **word != "--");
             (vec!["."], endings(named.copied()), false)
         }
+        ("rg", ["--files", named @ ..]) | ("rg", ["-l", _, named @ ..]) => {
+            let is_option = |text: &&str| text.starts_with('-');
+            (!named.is_empty() && !texts[1..].iter().any(is_option)).then_some(())?;
+            (named.to_vec(), Vec::new(), false)
+        }
         _ => return None,
     };
     let all = directories.all().iter();

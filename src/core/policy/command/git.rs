@@ -4,7 +4,7 @@
 use super::directories::Directories;
 use super::places;
 use crate::core::policy::ground::Ground;
-use crate::core::policy::harm::{self, Harm, PathUse};
+use crate::core::policy::harm::{self, Discard, Harm, PathUse};
 use crate::core::policy::judge::Case;
 use crate::core::policy::paths::{PathPattern, Place, normalise};
 use crate::core::policy::rule::{Meaning, Rule};
@@ -167,6 +167,10 @@ impl<'w> Call<'w> {
                         .index
                         .may_restrict_tree(place, takes_all, ground)
                 };
+                // What a path leads to counts also if it may be a range of commits.
+                if target.is_open && !is_glob {
+                    found.extend(Some(place()).filter(is_restricted).map(Meant::Place));
+                }
                 found.extend(match (target.is_open, is_glob) {
                     (true, _) => Some(Meant::Anything(base.to_owned())),
                     (_, true) => {
@@ -286,6 +290,37 @@ pub fn harm(case: &Case<'_>, words: &[Word], directories: &Directories) -> Optio
     let (at, word) = operands.find(|(_, word)| call.leads_out(case, word))?;
     let why = format!("`{}` is outside the slot's directory", word.text);
     Some(Harm::at(*at, why))
+}
+
+/// Work in no commit that git throws away. A rule for all of git does not cover that, unless `Edit` rules cover every file that may
+/// be affected.
+pub fn discards(case: &Case<'_>, words: &[Word], directories: &Directories) -> Option<Harm> {
+    /// A name that no rule spells out.
+    const ANY: [&str; 2] = ["\u{fffd}", "\u{fffd}/\u{fffd}"];
+    let (at, ways) = harm::git_subcommand(words)?;
+    let subcommand = words[at].text.as_str();
+    let what = match harm::git_discards(subcommand, &words[at + 1..])? {
+        Discard::Kept => "what no commit or branch has",
+        Discard::Changes => {
+            let own = directories.after(&ways, &case.ground);
+            let is_covered = |cwd: &PathBuf| {
+                let mut verdicts = ANY.iter().map(|name| case.opened(Access::Write, name, cwd));
+                verdicts.all(|verdict| verdict.decision == Decision::Allow)
+            };
+            // Most of them do so in the whole repository, wherever they run.
+            let tops = own.all().iter();
+            let tops: Vec<PathBuf> = tops
+                .filter_map(|cwd| case.ground.repository(cwd))
+                .chain([case.ground.cwd[0].clone()])
+                .collect();
+            if own.all().iter().chain(&tops).all(is_covered) {
+                return None;
+            }
+            "changes in files that no Edit rule covers"
+        }
+    };
+    let why = format!("git {subcommand} may throw away {what}");
+    Some(Harm::at(at, why))
 }
 
 /// Whether an argument of `git grep` may name a commit: then git searches all of it.

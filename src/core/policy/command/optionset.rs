@@ -97,10 +97,16 @@ impl<'w> Parsed<'w> {
             return next;
         }
         self.add(at, name, value);
-        self.add_cluster(at, word, spellings)
+        self.add_cluster(at, word, following, spellings)
     }
 
-    fn add_cluster(&mut self, at: usize, word: &'w str, spellings: &Spellings) -> NextWord {
+    fn add_cluster(
+        &mut self,
+        at: usize,
+        word: &'w str,
+        following: Option<&'w str>,
+        spellings: &Spellings,
+    ) -> NextWord {
         let mut next = NextWord::Unknown;
         for (place, letter) in word.char_indices().skip(1) {
             if !letter.is_ascii_alphanumeric() {
@@ -110,6 +116,7 @@ impl<'w> Parsed<'w> {
             let rest = &word[place + letter.len_utf8()..];
             next = spellings.next_of(&name);
             let value = Some(rest).filter(|rest| !rest.is_empty());
+            let value = value.or(following.filter(|_| next == NextWord::Value));
             let name = Cow::Owned(name);
             self.options.push(GivenOption { at, name, value });
             if next == NextWord::Value && !rest.is_empty() {
@@ -144,11 +151,13 @@ pub fn speaks_about(pattern: &CommandPattern, words: &[&str]) -> Speaks {
     };
     let spellings = Spellings::of(program, of);
     let command = Parsed::of(&words[1..], &spellings);
-    let operands = rest
-        .iter()
-        .filter(|word| !is_option(word) || ends_open(word));
+    let value_of = |at: usize| value_behind(rest, at, &spellings);
+    let is_value = |at: usize| at > 0 && value_of(at - 1).is_some();
+    let operands = rest.iter().enumerate();
+    let operands =
+        operands.filter(|(at, word)| (!is_option(word) || ends_open(word)) && !is_value(*at));
     let operands: Vec<&str> = operands
-        .map(|word| if is_option(word) { "*" } else { *word })
+        .map(|(_, word)| if is_option(word) { "*" } else { *word })
         .collect();
     if !fits_somewhere(&operands, &command.operands, &spellings) {
         return Speaks::No;
@@ -157,6 +166,8 @@ pub fn speaks_about(pattern: &CommandPattern, words: &[&str]) -> Speaks {
     let mut speaks = Speaks::Yes;
     for (at, option) in options {
         let value = rest.get(at + 1).filter(|word| !is_option(word)).copied();
+        let with_value = value_of(at).map(|value| format!("{option}={value}"));
+        let option = with_value.as_deref().unwrap_or(option);
         match command.has(option, value, &spellings) {
             Speaks::No => return Speaks::No,
             Speaks::Perhaps(at) => speaks = Speaks::Perhaps(at + 1),
@@ -166,14 +177,27 @@ pub fn speaks_about(pattern: &CommandPattern, words: &[&str]) -> Speaks {
     speaks
 }
 
+/// The value of an option of a rule, if it is the next word: `DELETE` of `-X DELETE`.
+fn value_behind<'r>(rule: &[&'r str], at: usize, spellings: &Spellings) -> Option<&'r str> {
+    let (option, value) = (rule.get(at)?, rule.get(at + 1)?);
+    let takes_one = is_option(option)
+        && !option.contains(['=', '*'])
+        && spellings.next_of(option) == NextWord::Value;
+    (takes_one && !is_option(value) && !value.contains('*')).then_some(*value)
+}
+
 /// Whether a command has what every spelling of the rule has: the rule's first word, and an option if the rule has one. Most have
 /// not, and this is quickly seen.
 fn may_speak(rule: &[&str], arguments: &[&str], general: &Spellings) -> bool {
     let acts_as_option = |word: &&str| is_option(word) || word.starts_with(['+', ':']);
     let has_option = || arguments.iter().any(acts_as_option);
-    let mut wanted = rule
-        .iter()
-        .filter(|word| !is_option(word) && !word.contains('*'));
+    // A word behind an option may be its value, which another spelling joins to it.
+    let is_behind = |at: usize| at > 0 && is_option(rule[at - 1]);
+    let mut wanted = rule.iter().enumerate();
+    let mut wanted = wanted
+        .by_ref()
+        .filter(|(at, word)| !is_option(word) && !word.contains('*') && !is_behind(*at))
+        .map(|(_, word)| word);
     let is_there = |wanted: &&&str| {
         let wanted = general.plain(wanted);
         let is_it =

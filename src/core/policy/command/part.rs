@@ -324,12 +324,20 @@ impl<'a, 'd> Part<'a, 'd> {
             None => Says::Verdict(Verdict {
                 decision: Decision::Ask,
                 rule: rules.first().map(|rule| rule.at.clone()),
-                why: harms.first().map_or_else(
+                why: self.harm_in_the_way(&rules, &harms).map_or_else(
                     || "`..` leads out of the directory that the rule names".to_owned(),
                     |harm| harm.why.clone(),
                 ),
             }),
         }
+    }
+
+    /// The first harm that not even the most telling rule spells out.
+    fn harm_in_the_way<'h>(&self, rules: &[&Rule], harms: &'h [Harm]) -> Option<&'h Harm> {
+        let spelled_out = rules.iter().map(|rule| self.words_spelled_out_by(rule));
+        let most = spelled_out.max().unwrap_or_default();
+        let mut others = harms.iter().filter(|harm| harm.at >= most);
+        others.next().or(harms.first())
     }
 
     /// The verdict if no rule allows it: the policy's default. A harmful command is never left to Claude Code.
@@ -426,6 +434,7 @@ impl<'a, 'd> Part<'a, 'd> {
         ));
         for words in every_command(&self.stripped, self.inside) {
             harms.extend(git::harm(self.case, words, self.directories));
+            harms.extend(git::discards(self.case, words, self.directories));
             harms.extend(links::harm(self.case, words, self.directories));
             harms.extend(containers::harms(self.case, words, self.directories));
             harms.extend(transfers::harm(self.case, words, self.directories));

@@ -36,8 +36,30 @@ pub fn named(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<
             places.map(move |place| Named { place, argument })
         })
         .chain(compared(case, words, directories))
+        .chain(unpacked(case, words, directories))
         .chain(printed_by_compose(case, words, directories))
         .collect()
+}
+
+/// `gunzip x.gz` creates `x`, and `gzip x` creates `x.gz`.
+fn unpacked(case: &Case<'_>, words: &[Word], directories: &Directories) -> Vec<Named> {
+    let Some((name, arguments)) = words.split_first() else {
+        return Vec::new();
+    };
+    let Some(ending) = harm::ending_of_packer(&name.text) else {
+        return Vec::new();
+    };
+    let operands = arguments.iter().enumerate();
+    let operands = operands.filter(|(_, word)| !word.text.starts_with('-'));
+    let made = operands.flat_map(|(argument, word)| {
+        let text = match word.text.strip_suffix(ending) {
+            Some(unpacked) => unpacked.to_owned(),
+            None => format!("{}{ending}", word.text),
+        };
+        let places = directories.places_of_text(&text, &case.ground).into_iter();
+        places.map(move |place| Named { place, argument })
+    });
+    made.collect()
 }
 
 /// `docker compose config` prints the values from `.env`, which it does not name.

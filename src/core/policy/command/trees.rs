@@ -64,9 +64,7 @@ fn above_secrets(case: &Case<'_>, search: &Search<'_>, places: &[Place]) -> Opti
 fn by_rule(case: &Case<'_>, search: &Search<'_>, places: &[Place]) -> Option<Verdict> {
     let comes_across = |rule: &&Rule| match rule.meaning() {
         Meaning::Path(Access::Read, pattern) if rule.decision > Decision::Allow => {
-            let hidden = pattern
-                .literal_name()
-                .is_some_and(|name| name.starts_with('.'));
+            let hidden = pattern.is_hidden();
             let below = |path| pattern.may_match_below(path, &case.ground);
             let is_passed_by =
                 hidden && search.skips_hidden || search.keeps_names && pattern.is_by_name();

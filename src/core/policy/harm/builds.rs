@@ -5,7 +5,11 @@ use crate::core::policy::shell::Word;
 
 /// Properties that only choose or skip tests and checks; their values are plain words.
 const PROPERTIES: &str = "skipTests maven.test.skip skipITs test it.test failIfNoTests surefire.failIfNoSpecifiedTests \
-    checkstyle.skip spotbugs.skip maven.javadoc.skip enforcer.skip jacoco.skip spotless.check.skip style.color";
+    checkstyle.skip spotbugs.skip maven.javadoc.skip enforcer.skip jacoco.skip spotless.check.skip style.color includes \
+    excludes groups excludedGroups verbose trimStackTrace maven.test.failure.ignore spring.profiles.active";
+
+/// Words of Maven that begin with the letter of another option: they choose modules and how to go on after a failure.
+const MAVEN_WORDS: &str = "-pl -ntp";
 
 /// The prefixes of well-known plugins. Others are looked up by their name, and any one may run a program.
 const PLUGINS: &str = "dependency versions help surefire failsafe compiler spring-boot checkstyle spotless jacoco site javadoc source \
@@ -19,7 +23,8 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
     let is_maven = words.first().is_some_and(|name| name.text.contains("mvn"));
     let harmful = |word: &str| {
         let is_option = has_short(word, "IbcfPsDpgt", "") || is_one_of_long(word, LONG);
-        is_option && !is_plain_property(word) || is_maven && is_foreign_goal(word)
+        let is_plain = is_plain_property(word) || is_maven && chooses_parts(word);
+        is_option && !is_plain || is_maven && is_foreign_goal(word)
     };
     at_words(words, harmful)
         .map(|(at, word)| {
@@ -29,6 +34,13 @@ pub fn harms(words: &[Word]) -> Vec<Harm> {
             )
         })
         .collect()
+}
+
+/// Modules and profiles of the project: `-pl`, `-Pdev`.
+fn chooses_parts(word: &str) -> bool {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_.,-!+".contains(&byte);
+    let is_profile = |names: &str| !names.is_empty() && names.bytes().all(is_name);
+    has_word(MAVEN_WORDS, word) || word.strip_prefix("-P").is_some_and(is_profile)
 }
 
 fn is_plain_property(word: &str) -> bool {

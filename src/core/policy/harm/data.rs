@@ -83,6 +83,19 @@ mod tests {
                 "{}",
                 entry.names
             );
+            // "`-x` lets git run another program", "`git x` runs another program"
+            let is_let = !entry.text.is_empty()
+                || is_options
+                || !entry.short.is_empty()
+                || !entry.long.is_empty();
+            let verb = entry.why.split(' ').next().unwrap_or_default();
+            assert_eq!(
+                verb.ends_with('s'),
+                !is_let,
+                "{}: {}",
+                entry.names,
+                entry.why
+            );
             assert!(
                 !entry.names.is_empty() && !entry.why.is_empty(),
                 "{}",

@@ -1,9 +1,11 @@
 //! What git runs and writes outside its own repository.
 
+mod discards;
 mod table;
 
 use super::{Harm, has_short, has_word, is_one_of_long};
 use crate::core::policy::shell::Word;
+pub use discards::{Discard, discards};
 use table::TABLE;
 pub use table::{PathUse, uses_of_paths};
 

@@ -109,10 +109,17 @@ fn django_harms(words: &[Word]) -> Vec<Harm> {
 
 /// `coverage run -m module` runs a module as python does.
 pub fn coverage_harms(words: &[Word]) -> Vec<Harm> {
-    match words.iter().any(|word| word.text == "run") && module(words).is_some() {
-        true => python_harms(words),
-        false => Vec::new(),
+    if !words.iter().any(|word| word.text == "run") {
+        return Vec::new();
     }
+    if module(words).is_some() {
+        return python_harms(words);
+    }
+    let leaves =
+        |word: &str| word.starts_with(['/', '~']) || word.split('/').any(|name| name == "..");
+    at_words(words, leaves)
+        .map(|(at, word)| Harm::at(at, format!("`{word}` is code from another directory")))
+        .collect()
 }
 
 /// A rule has to name the module.
@@ -220,6 +227,7 @@ pub fn go_harms(words: &[Word]) -> Vec<Harm> {
         is_one_of_long(word, LONG) || runs && (word.contains('@') || word.contains("://"))
     };
     let mut harms: Vec<Harm> = at_words(words, harmful)
+        .filter(|(at, word)| !are_plain_linker_flags(word, words.get(at + 1)))
         .map(|(at, word)| {
             Harm::at(
                 at,
@@ -229,6 +237,38 @@ pub fn go_harms(words: &[Word]) -> Vec<Harm> {
         .collect();
     harms.extend(go_tool_harm(words));
     harms
+}
+
+/// `-ldflags "-s -w -X main.version=1.2"`: without symbols, and with the values of some variables.
+fn are_plain_linker_flags(word: &str, next: Option<&Word>) -> bool {
+    let Some(value) = word.trim_start_matches('-').strip_prefix("ldflags") else {
+        return false;
+    };
+    let value = match value.strip_prefix('=') {
+        Some(value) => value,
+        None if value.is_empty() => next.map_or("", |next| next.text.as_str()),
+        None => return false,
+    };
+    let is_value = |byte: u8| byte.is_ascii_alphanumeric() || b"./_-=+".contains(&byte);
+    let is_set = |flag: &str| {
+        let (name, value) = flag.split_once('=').unwrap_or_default();
+        !name.is_empty()
+            && !name.starts_with('-')
+            && flag.bytes().all(is_value)
+            && !value.is_empty()
+    };
+    let mut flags = value.split_ascii_whitespace();
+    while let Some(flag) = flags.next() {
+        let is_plain = match flag {
+            "-s" | "-w" => true,
+            "-X" => flags.next().is_some_and(is_set),
+            _ => false,
+        };
+        if !is_plain {
+            return false;
+        }
+    }
+    !value.is_empty()
 }
 
 /// `go env` shows settings and may change them; `go tool` runs one of many programs.
@@ -261,9 +301,11 @@ pub fn cmake_harms(words: &[Word]) -> Vec<Harm> {
     const PROGRAMS: &str =
         "COMPILER LAUNCHER LINKER TOOLCHAIN PROGRAM RULE COMMAND EXECUTABLE INCLUDE PREFIX";
     let defines = |word: &str| {
+        // It only writes `compile_commands.json` into the build directory.
+        let rest = word.replace("CMAKE_EXPORT_COMPILE_COMMANDS", "");
         PROGRAMS
             .split_ascii_whitespace()
-            .any(|name| word.contains(name))
+            .any(|name| rest.contains(name))
     };
     let native = words
         .iter()

@@ -301,11 +301,12 @@ static SEARCHERS: Names =
 pub use containers::{Given, given as given_to_container};
 use data::kept;
 pub use git::{
-    PathUse, runs_setting as git_runs, subcommand_of as git_subcommand, uses_of_paths as git_paths,
+    Discard, PathUse, discards as git_discards, runs_setting as git_runs,
+    subcommand_of as git_subcommand, uses_of_paths as git_paths,
 };
 pub use input::runs_its_input;
 pub use javascript::run_by_pnpm;
-pub use outputs::{may_use_temporary, perhaps_written, stays_inside, written};
+pub use outputs::{ending_of_packer, may_use_temporary, perhaps_written, stays_inside, written};
 pub use scripts::sed_files;
 pub use trees::{
     Formatter, changes_below, endings_of_type, follows_links, formatter, unpacked_into,

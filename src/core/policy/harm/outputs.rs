@@ -197,6 +197,21 @@ fn of_packers(program: &str, arguments: &[Word]) -> Vec<usize> {
     }
 }
 
+/// The ending of the files that such a program creates or unpacks.
+pub fn ending_of_packer(program: &str) -> Option<&'static str> {
+    Some(match base_name(program) {
+        "gzip" | "gunzip" | "pigz" | "unpigz" => ".gz",
+        "bzip2" | "bunzip2" => ".bz2",
+        "xz" | "unxz" => ".xz",
+        "lzma" | "unlzma" => ".lzma",
+        "zstd" | "unzstd" => ".zst",
+        "lz4" => ".lz4",
+        "compress" | "uncompress" => ".Z",
+        "brotli" => ".br",
+        _ => return None,
+    })
+}
+
 /// `python3 -m pip …`
 fn of_module(arguments: &[Word]) -> Vec<usize> {
     let is_module = |word: &Word| has_short(&word.text, "m", "cmWX") && word.text.ends_with('m');

@@ -107,6 +107,15 @@ pub fn unzip_harms(words: &[Word]) -> Vec<Harm> {
     }
 }
 
+/// Flags of a compiler that choose warnings, optimisation, debug information and definitions: `-O0 -g -Wall -DX=1`.
+fn are_plain_flags(value: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_=+-".contains(&byte);
+    value.split(' ').all(|flag| {
+        let chooses = ["-O", "-g", "-W", "-D", "-std="];
+        flag.bytes().all(is_plain) && chooses.iter().any(|start| flag.starts_with(start))
+    })
+}
+
 /// Options and variables that make `make` run something other than the project's own rules.
 pub fn make_harms(words: &[Word]) -> Vec<Harm> {
     const LONG: &str = "--file --makefile --eval --directory --include-dir --environment-overrides";
@@ -115,6 +124,7 @@ pub fn make_harms(words: &[Word]) -> Vec<Harm> {
         let set = word.split_once('=');
         set.is_some_and(|(name, value)| {
             has_word("V VERBOSE DEBUG Q CI", name) && has_word("0 1 true false", value)
+                || has_word("CFLAGS CXXFLAGS", name) && are_plain_flags(value)
         })
     };
     let harmful = |word: &str| {

@@ -87,7 +87,7 @@ impl Subcommands {
         let program = &words[0].text;
         let why = match group {
             Some((name, _)) => {
-                format!("`{program} {name} {text}` is not among what only looks")
+                format!("`{program} {name} {text}` does more than look, so a rule has to name it")
             }
             None => format!("`{program} {text}` is not among what {program} ordinarily does"),
         };

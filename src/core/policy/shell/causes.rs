@@ -13,7 +13,8 @@ pub fn of_node(node: Node<'_>, text: &str) -> String {
         "&" => "it starts something in the background",
         "|&" => "it uses `|&`",
         "comment" => "it has a comment",
-        "variable_assignment" | "variable_assignments" => "it sets variables",
+        "variable_assignment" => return of_assignment(node, text),
+        "variable_assignments" => SETS,
         "declaration_command" | "unset_command" => "it changes the shell's variables",
         "command_substitution" => "it substitutes the output of a command",
         "process_substitution" => "it substitutes a process",
@@ -21,7 +22,7 @@ pub fn of_node(node: Node<'_>, text: &str) -> String {
         "subshell" => "it starts a subshell",
         "function_definition" => "it defines a function",
         "heredoc_redirect" | "heredoc_body" | "herestring_redirect" => "it has a here-document",
-        "file_redirect" => "it redirects to or from a file",
+        "file_redirect" => REDIRECTS,
         "ERROR" => "it is not well-formed shell",
         "test_command" => "its test takes values that are not known",
         "case_statement" => "which branch of its `case` runs is not known",
@@ -34,9 +35,27 @@ pub fn of_node(node: Node<'_>, text: &str) -> String {
     what.to_owned()
 }
 
+const REDIRECTS: &str = "it redirects to or from a file";
+
+/// Whether it says something that a script may do.
+pub fn is_weak(why: &str) -> bool {
+    why == REDIRECTS || why.starts_with("it sets ")
+}
+
 const UNCLEAR: &str = "it is more than plain commands joined by `&&`, `||`, `;` and `|`";
 const UNCLEAR_LOOP: &str = "it has a loop that is not plain";
 const UNCLEAR_IF: &str = "it has an `if` that is not plain";
+
+const SETS: &str = "it sets variables";
+
+/// A variable may change what the program does. `tables/variables.txt` lists those that do not.
+fn of_assignment(node: Node<'_>, text: &str) -> String {
+    let name = node.child_by_field_name("name");
+    match name.and_then(|name| text.get(name.byte_range())) {
+        Some(name) => format!("it sets {}, which may change what runs", quoted(name)),
+        None => SETS.to_owned(),
+    }
+}
 
 /// The values that a `for` goes through may be the cause.
 fn of_loop(node: Node<'_>, text: &str) -> String {

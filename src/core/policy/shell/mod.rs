@@ -211,7 +211,12 @@ impl<'t> Walk<'t> {
                     let text = || self.text[node.byte_range()].to_owned();
                     self.script.statement.get_or_insert_with(text);
                 }
-                self.script.doubt(causes::of_node(node, self.text));
+                let why = causes::of_node(node, self.text);
+                // What stands before it is no obstacle by itself.
+                if kind == "&" && self.script.doubt.as_deref().is_some_and(causes::is_weak) {
+                    self.script.doubt = None;
+                }
+                self.script.doubt(why);
                 if kind == "file_redirect" {
                     self.redirect(node);
                 }
