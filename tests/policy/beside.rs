@@ -232,7 +232,7 @@ struct Counts {
 fn both_together_seldom_ask_about_ordinary_commands() {
     let measured = Measured::read();
     let names = [
-        "c", "docker", "git", "go", "node", "python", "rust", "shell",
+        "c", "docker", "git", "go", "java", "node", "python", "rust", "shell",
     ];
     let lists: Vec<(String, Commands)> = names
         .map(|name| format!("corpus/{name}"))
