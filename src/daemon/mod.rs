@@ -550,7 +550,6 @@ impl Daemon {
     async fn end(mut self, keep: bool, signals: &mut HostSignals) {
         let shims = self.shims();
         let handles: Vec<SlotHandle> = self.kept.values().map(|kept| kept.handle.clone()).collect();
-        handles.iter().for_each(|handle| handle.hand_over(keep));
         let ending = self.kept.values_mut().map(|kept| async move {
             let (done, ended) = oneshot::channel();
             if kept

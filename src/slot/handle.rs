@@ -14,7 +14,7 @@ use crate::core::policy::Ask;
 use crate::core::settings::SlotConfig;
 use regex::Regex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -103,12 +103,7 @@ pub struct SlotHandle {
     looked: watch::Receiver<bool>,
     end: DaemonEnd,
     tokens: Arc<AtomicU64>,
-    /// The daemon ends and the program runs on for the next one.
-    handed_over: Arc<AtomicBool>,
 }
-
-/// Longer than a daemon that hands its slots over takes to end.
-const HANDED_OVER: Duration = Duration::from_secs(5);
 
 impl SlotHandle {
     pub fn new(
@@ -125,7 +120,6 @@ impl SlotHandle {
             looked,
             end,
             tokens: Arc::new(AtomicU64::new(1)),
-            handed_over: Arc::default(),
         }
     }
 
@@ -202,10 +196,7 @@ impl SlotHandle {
             }
         };
         guard.token = None;
-        match answer {
-            Ok(answer) => answer,
-            Err(_) => Err(self.gone().await),
-        }
+        answer.unwrap_or_else(|_| Err(self.gone()))
     }
 
     /// Sends a command that carries its own reply, and waits for it.
@@ -215,10 +206,7 @@ impl SlotHandle {
     ) -> Result<T, RpcError> {
         let (reply, answer) = oneshot::channel();
         self.send(make(reply)).await?;
-        match answer.await {
-            Ok(answer) => answer,
-            Err(_) => Err(self.gone().await),
-        }
+        answer.await.unwrap_or_else(|_| Err(self.gone()))
     }
 
     /// Attaches a terminal.
@@ -233,24 +221,11 @@ impl SlotHandle {
 
     pub async fn send(&self, command: SlotCommand) -> Result<(), RpcError> {
         let sent = self.commands.send(command).await;
-        sent.map_err(|_| self.why_gone().trace(Trace::Untouched))
+        sent.map_err(|_| self.gone().trace(Trace::Untouched))
     }
 
-    /// The daemon ends. If the program runs on for the next one, whoever waits is answered by that one.
-    pub fn hand_over(&self, runs_on: bool) {
-        self.handed_over.store(runs_on, Ordering::Relaxed);
-    }
-
-    /// What is said to whoever waits for something that is no longer there. Where the next daemon has it, nothing is said: the
-    /// client sees its connection end, and asks the next one.
-    pub async fn gone(&self) -> RpcError {
-        if self.handed_over.load(Ordering::Relaxed) {
-            tokio::time::sleep(HANDED_OVER).await;
-        }
-        self.why_gone()
-    }
-
-    fn why_gone(&self) -> RpcError {
+    /// What is said to whoever waits for something that is no longer there.
+    pub fn gone(&self) -> RpcError {
         let status = self.status();
         let text = match status.session {
             Some(session) => {

@@ -1,10 +1,11 @@
 //! The logs of several slots as one, in the order of their times.
 
-use super::{file_of, logged};
+use super::file_of;
 use crate::cli::failure::Failure;
 use crate::cli::follow::{Changes, Which, unreadable};
 use crate::cli::reader;
 use crate::cli::tail::{Since, Tail, time_of};
+use crate::lookback;
 use chrono::{DateTime, Utc};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -104,7 +105,7 @@ impl Logs {
         if !self.is_all {
             return Ok(());
         }
-        let mut found = logged(&self.directory);
+        let mut found = lookback::logged(&self.directory);
         found.retain(|slot| self.logs.iter().all(|log| log.slot != *slot));
         found.sort();
         // One of them may be no log that can be shown, such as a link; the others are.

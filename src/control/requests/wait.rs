@@ -90,11 +90,8 @@ async fn state_reached(slot: &SlotHandle, params: &WaitParams) -> Result<(), Rpc
     if params.states.is_empty() && !params.exit {
         return std::future::pending().await;
     }
-    let is_there = status.wait_for(is_there).await.is_ok();
-    match is_there {
-        true => Ok(()),
-        false => Err(slot.gone().await),
-    }
+    let gone = |_| slot.gone();
+    status.wait_for(is_there).await.map(|_| ()).map_err(gone)
 }
 
 /// Waits until a shell with prompt marks reports that it is at its prompt.
@@ -120,7 +117,7 @@ async fn prompt(slot: &SlotHandle, wanted: bool) -> Result<(), RpcError> {
     match is_over {
         Ok(false) => Ok(()),
         Ok(true) => Err(RpcError::new(Fault::Refused, "it has ended")),
-        Err(_) => Err(slot.gone().await),
+        Err(_) => Err(slot.gone()),
     }
 }
 

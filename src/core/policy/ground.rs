@@ -234,7 +234,7 @@ impl<'a> Ground<'a> {
         }
         let place = match is_plain_name(text) {
             true => self.place_in_cwd(text),
-            false => self.place_at(&joined(cwd, &self.expand_home(text))),
+            false => self.place_at(&joined(cwd, self.expand_home(text))),
         };
         let mut places = self.places.borrow_mut();
         places.insert(text.to_owned(), place.clone());

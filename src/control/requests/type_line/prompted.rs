@@ -93,7 +93,7 @@ pub(super) async fn type_until(
     while !is_over {
         let over = async { status.wait_for(SlotStatus::is_over).await.is_ok() };
         tokio::select! {
-            changed = pulse.changed() => if changed.is_err() { return Err(slot.gone().await); },
+            changed = pulse.changed() => if changed.is_err() { return Err(slot.gone()); },
             over = over => is_over = over,
         }
         while let Ok(Ok(())) = tokio::time::timeout(STANDS, pulse.changed()).await {}
