@@ -8,10 +8,16 @@ const FEW: usize = 3;
 /// The lines of a usual terminal, without the one for the next command.
 const SCREEN: usize = 23;
 
-/// The command with its pages, as far as this line may ask for them: the one of the program itself names all verbs, or those
-/// to begin with.
+/// The command with its pages, if this line may ask for them: the one of the program itself names all verbs, or those to begin
+/// with. Making them takes longer than all else that a short command does.
 pub fn with_pages(command: Command) -> Command {
-    let line: Vec<String> = std::env::args().skip(1).collect();
+    let line: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    if !line.iter().any(|word| may_ask(word)) {
+        return command;
+    }
     let has = |flag: &str| line.iter().any(|word| word == flag);
     // Before the command is built: clap keeps the places of arguments from then on.
     let command = match has("-h") {
@@ -22,6 +28,12 @@ pub fn with_pages(command: Command) -> Command {
         true => overview::all(command),
         false => overview::first(command),
     }
+}
+
+/// Whether a word can be a wish for help: the verb, the flag, or short flags in one word.
+fn may_ask(word: &str) -> bool {
+    let is_short = word.starts_with('-') && !word.starts_with("--");
+    word == "help" || word == "--help" || is_short && word.contains('h')
 }
 
 /// The command whose verb in this line has a help that fits on a screen: first it has fewer examples, then the options that
