@@ -179,7 +179,7 @@ fn answered_by_hand(daemon: &Daemon, person: &Person) {
     assert_eq!(pressed["by"], "person", "{pressed}");
     assert!(pressed["pid"].is_number(), "{pressed}");
     let why = pressed["why"].as_str().expect("a reason");
-    assert!(why.contains("at an attached terminal"), "{pressed}");
+    assert!(why.contains("a person at the keyboard"), "{pressed}");
     let verdicts: Vec<Value> = entries.into_iter().filter(is_verdict).collect();
     let his = verdicts.iter().find(|entry| entry["by"] == "person");
     let his = his.expect("it is there");

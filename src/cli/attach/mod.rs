@@ -81,21 +81,21 @@ impl Attach {
             read_only: self.read_only,
         };
         let (_, frames) = client.attach(params).await?;
-        self.say_how_to_leave(context).await;
-        let over = self.show(frames, (cols, rows)).await?;
+        let note_until = self.say_how_to_leave(context);
+        let over = self.show(frames, (cols, rows), note_until).await?;
         self.explain(over, context).await
     }
 
-    /// The screen of the slot has no room for it, so it is said before.
-    async fn say_how_to_leave(&self, context: &Context) {
+    /// The screen of the slot has no room for it, so it is said before. Returns until when it stands there.
+    fn say_how_to_leave(&self, context: &Context) -> Option<Instant> {
         if context.out.quiet || context.out.json {
-            return;
+            return None;
         }
         let (slot, key) = (&self.slot, self.detach_keys);
         context
             .out
             .note(format!("{key} leaves {slot}, which runs on"));
-        tokio::time::sleep(READ_IT).await;
+        Some(Instant::now() + READ_IT)
     }
 
     /// The terminal is as it was when this returns.
@@ -103,6 +103,7 @@ impl Attach {
         &self,
         frames: Framed<UnixStream, LengthDelimitedCodec>,
         size: (u16, u16),
+        note_until: Option<Instant>,
     ) -> Result<AttachEnd, Failure> {
         let signals = Signals::listen()?;
         let raw = Raw::enter(size)?;
@@ -114,6 +115,7 @@ impl Attach {
             unwritten: None,
             keys: KeyReader::new(self.detach_keys),
             read_only: self.read_only,
+            note_until,
             resize_at: None,
             settle_at: None,
         };
@@ -189,6 +191,8 @@ struct AttachedSession {
     unwritten: Option<Vec<u8>>,
     keys: KeyReader,
     read_only: bool,
+    /// The screen is not drawn before: how to leave stands there. Keys and sizes are passed on meanwhile.
+    note_until: Option<Instant>,
     /// When the new size of the window is told.
     resize_at: Option<Instant>,
     /// When a key that may go on is taken as it is.
@@ -225,7 +229,13 @@ impl AttachedSession {
                 taken = write(&self.screen, &mut self.unwritten) => {
                     (!taken).then_some(AttachEnd::TerminalGone)
                 }
-                frame = self.frames.next(), if self.unwritten.is_none() => self.heard(frame),
+                () = until(self.note_until) => {
+                    self.note_until = None;
+                    None
+                }
+                frame = self.frames.next(), if self.unwritten.is_none() && self.note_until.is_none() => {
+                    self.heard(frame)
+                }
             };
             if let Some(over) = next {
                 return over;
