@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Removes what `setup` has made, and what else you say: config, logs, state.
+/// Removes what `setup` has made, and asks for the rest.
 ///
 /// It names each file first, and asks. Files that `setup` has written are removed if nobody has changed them since. The config
 /// with its policies, the logs and the state are asked about one by one; a script has to name them (--config-files, --logs,

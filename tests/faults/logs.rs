@@ -428,7 +428,8 @@ fn rotation_loses_and_doubles_nothing_for_those_who_follow() {
         });
         running
     };
-    let (log, json) = (follow(&[]), follow(&["--json"]));
+    // As the files have it, so that both can be compared.
+    let (log, json) = (follow(&["--raw"]), follow(&["--json"]));
     let stream = daemon.spawn(&["events", "-f", "all"]);
     until("the snapshot", || {
         stream.printed().contains('\n').then_some(())
