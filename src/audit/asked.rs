@@ -50,11 +50,33 @@ pub struct AskedCall {
     pub slot: String,
     pub ask: Ask,
     pub count: usize,
+    /// How often the answer was a yes or a no that had effect.
+    pub answers: AnswerCounts,
     /// The last verdict on it; `last` has its time.
     pub decision: Decision,
     pub last: DateTime<Utc>,
     /// Whether a secret in it is masked: then the call differs from the one that was judged.
     pub is_masked: bool,
+}
+
+/// How often a call was allowed and denied.
+#[derive(Debug, Default)]
+pub struct AnswerCounts {
+    pub allowed: usize,
+    pub denied: usize,
+}
+
+impl AnswerCounts {
+    /// Counts a verdict; `Ask` takes the one before it back, which had no effect.
+    fn add(&mut self, verdict: Decision, before: Option<Decision>) {
+        match (verdict, before) {
+            (Decision::Allow, _) => self.allowed += 1,
+            (Decision::Deny, _) => self.denied += 1,
+            (Decision::Ask, Some(Decision::Allow)) => self.allowed = self.allowed.saturating_sub(1),
+            (Decision::Ask, Some(Decision::Deny)) => self.denied = self.denied.saturating_sub(1),
+            _ => {}
+        }
+    }
 }
 
 impl AskedCall {
@@ -113,13 +135,17 @@ impl AskedCalls {
         let place = *self.places.entry(key).or_insert(self.calls.len());
         if let Some(known) = self.calls.get_mut(place) {
             known.count += 1;
+            known.answers.add(decision, Some(known.decision));
             if time >= known.last {
                 (known.decision, known.last) = (decision, time);
             }
             return;
         }
+        let mut answers = AnswerCounts::default();
+        answers.add(decision, None);
         self.calls.push(AskedCall {
             slot: record.slot,
+            answers,
             ask: Ask {
                 tool,
                 input: record.call.input,

@@ -24,8 +24,8 @@ pub struct LinkArgs {
     /// The slot
     #[arg(add = complete::slots())]
     slot: String,
-    /// When: 09:37, 5m ago, or a time such as 2026-01-31T12:00:00Z. If no dialog was up then, the first one within a minute
-    /// is shown
+    /// When: 09:37, 5m (five minutes ago), or a time such as 2026-01-31T12:00:00Z. If no dialog was up then, the first one
+    /// within a minute is shown
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     at: DateTime<Utc>,
     /// The file to write [default: standard output]
@@ -46,6 +46,11 @@ impl LinkArgs {
         let shown = file.display();
         let unwritten = |error| Failure::failed(format!("cannot write {shown}: {error}"));
         std::fs::write(file, page).map_err(unwritten)?;
+        if context.out.json {
+            return context
+                .out
+                .json(&serde_json::json!({"slot": slot, "file": file}));
+        }
         context.out.note(format!("the page is in {shown}"));
         Ok(())
     }

@@ -293,6 +293,43 @@ fn suggest_makes_one_rule_of_several_calls_of_the_same_kind() {
     assert!(!told.stdout.contains('*'), "{told}");
 }
 
+/// A person who has said no once has not decided for all times.
+#[test]
+fn suggest_proposes_no_rule_that_would_allow_what_was_declined() {
+    let answered = |answers: &[(&str, Decision)]| {
+        let place = Place::new();
+        let cwd = place.0.path();
+        let record =
+            |(command, decision): &(&str, Decision)| call(cwd, command, *decision, "person");
+        audit(&place, answers.iter().map(record).collect());
+        place.run(&["policy", "suggest"]).expect(0)
+    };
+    let (yes, no, taken_back) = (Decision::Allow, Decision::Deny, Decision::Ask);
+    for same in [
+        [("make foo", no), ("make foo", no), ("make foo", yes)],
+        [("make foo", yes), ("make foo", no), ("make foo", yes)],
+    ] {
+        let told = answered(&same);
+        assert_eq!(told.text(), "");
+    }
+    // The kind has a call that was declined, so each call has a rule of its own.
+    let kind = ["npm run lint", "npm run build", "npm run test"].map(|command| (command, yes));
+    let told = answered(&[&kind[..], &[("npm run deploy", no)]].concat());
+    assert!(told.text().contains("\"Bash(npm run lint)\""), "{told}");
+    assert!(!told.text().contains('*'), "{told}");
+    // An answer that had no effect counts neither way.
+    let told = answered(&[("npx tsc", yes), ("npx tsc", taken_back), ("npx tsc", yes)]);
+    assert!(
+        told.text().contains("\"Bash(npx tsc)\",  # confirmed once"),
+        "{told}"
+    );
+    let told = answered(&[("npx tsc", no), ("npx tsc", taken_back), ("npx tsc", yes)]);
+    assert!(
+        told.text().contains("\"Bash(npx tsc)\",  # confirmed once"),
+        "{told}"
+    );
+}
+
 #[test]
 fn suggest_proposes_no_general_rule_for_what_is_known_to_do_harm() {
     for commands in [

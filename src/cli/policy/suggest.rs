@@ -20,7 +20,7 @@ use std::path::PathBuf;
 ///
 /// Each rule is the narrowest that would have allowed the call. Where several calls of the same kind were confirmed, such as
 /// `npm run lint` and `npm run build`, one rule for all of them is suggested, unless the tables of harm know anything about
-/// one of them. Nothing is changed.
+/// one of them. No rule is suggested that would allow a call to which a person has said no. Nothing is changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -95,10 +95,16 @@ impl Suggest {
         let config = on_disk::config(context)?;
         let paths = RealPaths::new(std::env::home_dir());
         let mut found: Vec<Suggestion> = Vec::new();
-        for call in asked::calls(context, self.from.clone(), "person", self.since).await? {
+        let calls = asked::calls(context, self.from.clone(), "person", self.since).await?;
+        let declined: Vec<&AskedCall> = calls
+            .iter()
+            .filter(|call| call.answers.denied > 0)
+            .collect();
+        for call in &calls {
             let slot = config.slots.iter().find(|slot| slot.name == call.slot);
             // A slot that is no longer there, or is a plain program by now, needs no rule, and a question follows none.
-            let wanted = call.decision == Decision::Allow && !is_dialog(&call.ask.tool);
+            let is_yes = call.decision == Decision::Allow && call.answers.denied == 0;
+            let wanted = is_yes && !is_dialog(&call.ask.tool);
             let Some(slot) = slot.filter(|_| wanted) else {
                 continue;
             };
@@ -107,7 +113,10 @@ impl Suggest {
             };
             let policy = policy.for_slot(&slot.name);
             if decide(&policy, &call.ask, &paths).decision != Decision::Allow {
-                add(&mut found, suggestion(&call, &config, slot, &paths));
+                add(
+                    &mut found,
+                    suggestion(call, &declined, &config, slot, &paths),
+                );
             }
         }
         let mut found = generalised(found);
@@ -129,14 +138,27 @@ fn effect(one: &Suggestion, config: &Config, recent: &[AskedCall]) -> Option<Rul
 
 fn suggestion(
     call: &AskedCall,
+    declined: &[&AskedCall],
     config: &Config,
     slot: &SlotConfig,
     paths: &RealPaths,
 ) -> Suggestion {
+    let is_of_role = |other: &&&AskedCall| {
+        let mut slots = config.slots.iter();
+        slots.any(|one| one.role == slot.role && one.name == other.slot)
+    };
     // A rule for a masked call would never fit, and one that something stricter overrules would change nothing.
     let helps = |rule: &String| {
         on_disk::with_rule(config, &slot.role, rule).is_some_and(|policy| {
-            decide(&policy.for_slot(&slot.name), &call.ask, paths).decision == Decision::Allow
+            let allows = |call: &AskedCall| {
+                let policy = policy.for_slot(&call.slot);
+                decide(&policy, &call.ask, paths).decision == Decision::Allow
+            };
+            allows(call)
+                && !declined
+                    .iter()
+                    .filter(is_of_role)
+                    .any(|other| allows(other))
         })
     };
     let rule = narrow_rule_for(&call.ask).filter(|rule| !call.is_masked && helps(rule));
@@ -145,7 +167,7 @@ fn suggestion(
         role: slot.role.clone(),
         file: config.daemon.policy_file(&slot.role),
         call: call.shown(),
-        confirmed: call.count,
+        confirmed: call.answers.allowed,
         calls: 1,
         last: call.last,
         would_change: None,
