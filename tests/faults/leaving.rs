@@ -104,6 +104,36 @@ fn what_waits_goes_on_with_the_next_daemon_with_claude_code() {
     }
 }
 
+/// Messages of senders who do not wait keep their order, however often the daemon is killed.
+#[test]
+fn queued_messages_keep_their_order_over_kills() {
+    const MESSAGES: usize = 12;
+    let command = [env!("CARGO_BIN_EXE_missiond"), "stand-in"].map(str::to_owned);
+    let mut daemon = Daemon::start_with(&Setup::new().slot("coder"), &command);
+    daemon.wait_state("coder", "idle");
+    let first = scripted(1.0, "00");
+    daemon
+        .cmd(&["send", "coder", &first, "--no-wait"])
+        .expect(0);
+    for number in 1..MESSAGES {
+        let text = scripted(0.0, &format!("{number:02}"));
+        daemon.cmd(&["send", "coder", &text, "--no-wait"]).expect(0);
+    }
+    for answered in [0, 1, 4] {
+        until("some answers", || {
+            (told(&daemon, "answer").len() >= answered).then_some(())
+        });
+        daemon.crash();
+        daemon.again();
+    }
+    let answers = until("all answers", || {
+        let answers = told(&daemon, "answer");
+        (answers.len() >= MESSAGES).then_some(answers)
+    });
+    let in_order: Vec<String> = (0..MESSAGES).map(|number| format!("{number:02}")).collect();
+    assert_eq!(answers, in_order);
+}
+
 /// A person's answer to a dialog is under way: its record stays as a kill would leave it.
 #[test]
 fn an_end_in_order_says_what_it_is() {

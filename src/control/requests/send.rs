@@ -8,6 +8,7 @@ use crate::os::peer::PeerOrigin;
 use crate::slot::once::{
     Active, Begun, Came, Once, OnceOutcome, OnceRecord, OnceWaiter, Sending, Stage,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 request! {
@@ -140,6 +141,7 @@ async fn send_once(dispatcher: &Dispatcher, send: ToSend) -> Result<SendAnswer, 
 impl Dispatcher {
     /// Sends the messages that an earlier daemon accepted from senders who do not wait, and had not sent.
     pub fn send_what_was_left(&self) {
+        let mut left = BTreeMap::new();
         for record in self.daemon().once().sends.unsent() {
             if !record.request.unattended {
                 self.drop_unless_sent_again(record);
@@ -156,16 +158,31 @@ impl Dispatcher {
                 continue;
             };
             if let Ok(Begun::Yours(waiter, record)) = self.daemon().once().sends.begin(record) {
+                let of_slot: &mut Vec<_> = left.entry(record.slot.clone()).or_default();
                 let on_its_way = OnItsWay {
                     sends: self.daemon().once().sends.clone(),
                     slot,
                     record: *record,
                     active: waiter.active(),
                 };
-                waiter.leave();
-                tokio::spawn(on_its_way.run(message));
+                of_slot.push((waiter, on_its_way, message));
             }
         }
+        for of_slot in left.into_values() {
+            tokio::spawn(give_in_order(of_slot));
+        }
+    }
+}
+
+/// Gives a slot the messages that an earlier daemon has left, each when the slot has the one before.
+async fn give_in_order(left: Vec<(OnceWaiter<Sending>, OnItsWay, Message)>) {
+    for (waiter, on_its_way, message) in left {
+        tokio::spawn(on_its_way.run(message));
+        tokio::select! {
+            () = waiter.reached(Stage::Accepted) => {}
+            _ended = waiter.outcome() => {}
+        }
+        waiter.leave();
     }
 }
 

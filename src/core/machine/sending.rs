@@ -207,6 +207,15 @@ impl Machine {
         self.answer_sender(message.token, Err(error));
     }
 
+    /// Refuses a message that was accepted before. Its sender may have gone, so the log says it too.
+    pub(super) fn fail_message(&mut self, message: Message, error: RpcError) {
+        if let (Some(_), Some(id)) = (message.token, &message.id) {
+            let text = format!("message {id}: {}", error.message);
+            self.tell(EventKind::Warning { text });
+        }
+        self.refuse_message(message, error);
+    }
+
     pub(super) fn answer_sender(&mut self, token: Option<Token>, reply: Result<Reply, RpcError>) {
         match (token, reply) {
             (Some(token), reply) => self.reply(token, reply),
@@ -235,7 +244,7 @@ impl Machine {
             );
             self.not_entered(&message, &text);
             let error = Refusal::DialogCame.says(text).trace(Trace::Untouched);
-            return self.refuse_message(message, error);
+            return self.fail_message(message, error);
         }
         let shown = up
             .composer()
@@ -265,7 +274,7 @@ impl Machine {
                 .says(text)
                 .next("look at it: missiond screen")
                 .trace(Trace::Untouched);
-            return self.refuse_message(message, error);
+            return self.fail_message(message, error);
         }
         let hidden = seen.is_none() && repaint.is_some_and(|at| now >= at);
         up.hands = Hands::Pasting {

@@ -74,7 +74,7 @@ impl Machine {
                     trace: again.map(|_| Trace::Untouched),
                     ..error
                 };
-                self.refuse_message(message, error);
+                self.fail_message(message, error);
             }
             hands => up.hands = hands,
         }
@@ -89,6 +89,6 @@ impl Machine {
             message: text,
             ..error
         };
-        self.refuse_message(message, error.trace(Trace::Untouched));
+        self.fail_message(message, error.trace(Trace::Untouched));
     }
 }
