@@ -17,7 +17,7 @@ use crate::session::SessionRecord;
 use crate::shim;
 use std::collections::BTreeSet;
 use std::fs::Metadata;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::net::UnixStream;
@@ -453,13 +453,19 @@ struct FoundDaemon {
     lost: Vec<PathBuf>,
 }
 
-/// Those in the runtime directory, and those that a daemon of another place has written into its lock.
+/// Those in the runtime directory, and those that a daemon of another place has written into its lock. A socket that two paths
+/// lead to, as over a link, counts once.
 fn sockets(context: &Context) -> BTreeSet<PathBuf> {
     let locks = context.env.all_locks();
     let elsewhere = locks.iter().filter_map(|lock| Holder::read(lock));
     let elsewhere = elsewhere.map(|holder| holder.socket);
     let usual = context.env.all_sockets().into_iter();
-    usual.chain(elsewhere).collect()
+    let mut known = BTreeSet::new();
+    let is_new = |socket: &PathBuf| match std::fs::metadata(socket) {
+        Ok(file) => known.insert((file.dev(), file.ino())),
+        Err(_) => true,
+    };
+    usual.chain(elsewhere).filter(is_new).collect()
 }
 
 async fn found(context: &Context) -> FoundDaemon {

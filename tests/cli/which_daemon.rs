@@ -62,6 +62,16 @@ fn the_only_daemon_that_answers_is_found_past_a_dead_socket() {
     assert_eq!(ran.json()["total"], 5);
 }
 
+/// As where the runtime directory is reached over a link.
+#[test]
+fn a_socket_that_two_paths_lead_to_is_one_daemon() {
+    let home = Home::new();
+    let _one = home.daemon("one", stats(1));
+    std::fs::hard_link(home.socket("one"), home.socket("same")).unwrap();
+    let ran = home.run(&["stats", "--json"]).exits(0);
+    assert_eq!(ran.json()["total"], 1);
+}
+
 #[test]
 fn of_several_daemons_one_has_to_be_named() {
     let home = Home::new();
