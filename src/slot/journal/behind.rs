@@ -38,7 +38,13 @@ pub fn catch_up(
         return Ok(());
     };
     files.retain(|_, files| files.complete_log().is_ok());
-    for event in bus.since(last)?.events {
+    let left = match bus.since(last) {
+        Ok(left) => left,
+        // The logs are older than the state directory.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for event in left.events {
         let Some(slot) = event["slot"].as_str() else {
             continue;
         };
@@ -202,6 +208,14 @@ mod tests {
             // No slot has a file: somebody removed them, and nothing is made again.
             assert!(!paths[0].events.exists());
         }
+        // A state directory that is newer than the logs has no event log yet.
+        let begun = Bus::open(&directory.path().join("new.jsonl")).expect("a log");
+        fs::write(
+            &paths[0].events,
+            "{\"event\":\"interrupted\",\"seq\":3,\"slot\":\"a\"}\n",
+        )
+        .expect("a file");
+        catch_up(&logs, &begun, &caps, cap).expect("there is nothing to add");
     }
 
     /// Leaves the files as a thread does that is so many events behind, with the last line for people missing or not.
