@@ -171,6 +171,15 @@ pub(super) fn failure(error: DaemonError) -> Failure {
             );
             Failure::new(Blame::Fault(Fault::Refused), message).next(next)
         }
+        DaemonError::StateOfAnother { theirs, ours, .. } => {
+            let theirs = quoted(&theirs.display().to_string());
+            let next = format!(
+                "set another `name` under [daemon] in {}\n\
+                 or, if it takes the place of the other one, move that one: mv {theirs} {theirs}.old",
+                ours.display()
+            );
+            Failure::new(Blame::Fault(Fault::Refused), message).next(next)
+        }
         DaemonError::Inside { .. } => Failure::new(Blame::Fault(Fault::Refused), message)
             .next("start it outside of its slots, in a terminal of your own: missiond up"),
         DaemonError::Place { next, .. } => Failure {

@@ -24,6 +24,13 @@ pub enum DaemonError {
         theirs: PathBuf,
         ours: PathBuf,
     },
+    /// A daemon with the same name and another config has left conversations, with which these slots would go on.
+    #[error("the state of this name is that of another config, {}: these slots would go on with its conversations: {slots}", theirs.display())]
+    StateOfAnother {
+        slots: String,
+        theirs: PathBuf,
+        ours: PathBuf,
+    },
     /// The daemon would run inside one of its own slots.
     #[error(
         "this runs inside the slot {slot}, and the daemon of a slot is not started from inside the slot"

@@ -19,6 +19,7 @@ mod service;
 mod serving;
 mod sessions;
 mod slot_task;
+mod state_owner;
 pub mod tasks;
 
 pub use crate::os::daemon_lock::Holder;
@@ -254,6 +255,7 @@ pub async fn run<S: Serving>(
     let reaper = reaper.transpose()?;
     let rules = Rules::new(&config, &context).beside(host.take_policy());
     let living = removed::living_shims(&context).await?;
+    state_owner::claim(&context, &config.slots).await?;
     orphans::check_outside(&context, &living)?;
     let (store, left) = task_store(&context)?;
     let (orders, queue) = mpsc::channel(MAX_ORDERS);

@@ -125,10 +125,19 @@ pub struct KeptSession {
 /// The transcripts of the conversations that a slot remembers, by its file in a daemon's state directory, oldest first. The file is
 /// only looked at: the daemon may be writing it.
 pub fn transcripts_of(state: &Path, slot: &str) -> Vec<PathBuf> {
+    let sessions = conversations_of(state, slot).into_iter();
+    sessions.filter_map(|session| session.transcript).collect()
+}
+
+/// Whether the state directory of a daemon has conversations of a slot of this name.
+pub fn has_conversations(state: &Path, slot: &str) -> bool {
+    !conversations_of(state, slot).is_empty()
+}
+
+fn conversations_of(state: &Path, slot: &str) -> Vec<KeptSession> {
     let text = files::read(&memory_file(state, slot)).unwrap_or_default();
     let memory: Memory = serde_json::from_slice(&text).unwrap_or_default();
-    let sessions = memory.sessions.into_iter();
-    sessions.filter_map(|session| session.transcript).collect()
+    memory.sessions
 }
 
 /// What a slot remembers, in the state directory of its daemon.

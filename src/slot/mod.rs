@@ -62,7 +62,7 @@ pub(crate) use handle::Answer;
 pub use handle::{MAX_COMMANDS, SlotCommand, SlotHandle};
 pub use journal::SlotPaths;
 pub(crate) use kind::ProgramKind;
-pub use memory::transcripts_of;
+pub use memory::{has_conversations, transcripts_of};
 pub(crate) use orphan_processes::OrphansFound;
 pub use orphans::end_forgotten;
 pub use output::{OutputPart, WantedOutput};

@@ -508,6 +508,52 @@ fn programs_of_another_config_are_not_adopted() {
     daemon.cmd(&["down", "--yes", "-c", &other]).expect(0);
 }
 
+/// The slots of a config do not go on with the conversations that another config of the same name has left.
+#[test]
+fn conversations_of_another_config_are_not_continued() {
+    let command = [env!("CARGO_BIN_EXE_missiond"), "stand-in"].map(str::to_owned);
+    let mut daemon = Daemon::start_with(&Setup::new().slot("coder"), &command);
+    daemon.wait_state("coder", "idle");
+    daemon.cmd(&["send", "coder", "a secret"]).expect(0);
+    let down = |daemon: &mut Daemon| {
+        daemon.cmd(&["down", "--yes"]).expect(0);
+        daemon.ended();
+    };
+    down(&mut daemon);
+    let (own, other) = (daemon.config(), daemon.root().join("other.toml"));
+    let text = fs::read_to_string(&own).expect("a config");
+    fs::write(&other, &text).expect("a config");
+    let other = other.display().to_string();
+    let refused = daemon.cmd(&["up", "-c", &other]).expect(4).stderr;
+    for words in ["coder", &own.display().to_string(), "`name`", &other] {
+        assert!(refused.contains(words), "{words}: {refused}");
+    }
+    // The refusal has taken nothing.
+    daemon.again();
+    daemon.wait_state("coder", "idle");
+    let told = daemon.cmd(&["history", "coder"]).expect(0).stdout;
+    assert!(told.contains("a secret"), "{told}");
+    down(&mut daemon);
+    // With a name of its own it has a state of its own.
+    let named = text.replacen("[daemon]", "[daemon]\nname = \"other\"", 1);
+    assert_ne!(named, text);
+    fs::write(&other, &named).expect("a config");
+    daemon.cmd(&["up", "-c", &other]).expect(0);
+    let told = daemon.cmd(&["history", "coder", "-c", &other]);
+    assert!(!told.stdout.contains("a secret"), "{told}");
+    daemon.cmd(&["down", "--yes", "-c", &other]).expect(0);
+    // A config that was moved is the same one.
+    fs::write(&other, &text).expect("a config");
+    fs::remove_file(&own).expect("it is moved");
+    daemon.cmd(&["up", "-c", &other]).expect(0);
+    let told = daemon
+        .cmd(&["history", "coder", "-c", &other])
+        .expect(0)
+        .stdout;
+    assert!(told.contains("a secret"), "{told}");
+    daemon.cmd(&["down", "--yes", "-c", &other]).expect(0);
+}
+
 /// The same for the real Claude Code: while it rests, at a dialog, while it starts and while no daemon runs.
 #[test]
 fn claude_code_goes_on_when_all_directories_are_removed() {
