@@ -35,7 +35,7 @@ impl OnFailure {
 
 /// An entry on its way to the writer.
 #[derive(Debug)]
-struct Job {
+struct AuditJob {
     record: Record,
     on_failure: OnFailure,
     /// When the action was to be done.
@@ -57,7 +57,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// A handle to the writer.
 #[derive(Debug, Clone)]
 pub struct Audit {
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<AuditJob>,
     failing: watch::Receiver<Option<AuditFault>>,
     fails: watch::Sender<Option<AuditFault>>,
     progress: Arc<WriteProgress>,
@@ -180,7 +180,7 @@ impl Audit {
         let gone = || io::Error::other("the audit writer is gone");
         let (done, written) = oneshot::channel();
         let asked = now();
-        let job = Job {
+        let job = AuditJob {
             record,
             on_failure,
             asked,
@@ -223,7 +223,7 @@ struct AuditWriter {
 }
 
 impl AuditWriter {
-    async fn run(mut self, mut queue: mpsc::Receiver<Job>) {
+    async fn run(mut self, mut queue: mpsc::Receiver<AuditJob>) {
         loop {
             let retry = self.gap.as_ref().map(|_| Instant::now() + RETRY);
             tokio::select! {
@@ -244,8 +244,8 @@ impl AuditWriter {
         *locked(&self.progress.began) = None;
     }
 
-    fn serve(&mut self, job: Job) {
-        let Job {
+    fn serve(&mut self, job: AuditJob) {
+        let AuditJob {
             record,
             on_failure,
             asked,

@@ -1,7 +1,7 @@
 //! A dialog as a person reads it, with the commands that answer it. Pure.
 
 use crate::cli::columns::wrapped;
-use crate::cli::request::Request;
+use crate::cli::request::DrawnRequest;
 use crate::cli::sanitise;
 use crate::control::requests::PendingDialog;
 use crate::core::claude::keys;
@@ -113,7 +113,7 @@ fn remark(label: &str, reason: &str, width: Option<u16>) -> String {
 
 /// What the screen shows of a dialog.
 fn shown(dialog: &Dialog, indent: usize, width: Option<u16>) -> String {
-    let mut request = Request::default();
+    let mut request = DrawnRequest::default();
     if let Some(input) = &dialog.input {
         request.input(input);
     }
@@ -146,8 +146,8 @@ fn doubt(asked: &Asked) -> String {
 }
 
 /// What the gate knows of a call: of questions their words and labels, else the whole input.
-fn known(call: &WaitingCall) -> Request {
-    let mut request = Request::default();
+fn known(call: &WaitingCall) -> DrawnRequest {
+    let mut request = DrawnRequest::default();
     let questions = questions::of(&call.input);
     for question in &questions {
         known_question(&mut request, question);
@@ -158,7 +158,7 @@ fn known(call: &WaitingCall) -> Request {
     request
 }
 
-fn known_question(request: &mut Request, question: &Question) {
+fn known_question(request: &mut DrawnRequest, question: &Question) {
     request.text(question.text);
     for offer in &question.offers {
         request.text(&format!("- {}", sanitise::one_line(offer.label)));

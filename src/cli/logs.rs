@@ -60,7 +60,7 @@ impl Logs {
             follow: self.follow,
         };
         let [slot] = named.as_slice() else {
-            let logs = merged::Logs::open(&directory, extension, named, self.since)?;
+            let logs = merged::MergedLogs::open(&directory, extension, named, self.since)?;
             return logs
                 .show(which, |slot, line| self.print(context, Some(slot), line))
                 .await;

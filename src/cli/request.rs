@@ -16,18 +16,18 @@ const LEAST_WIDTH: usize = 20;
 const MOST_COMPARED: usize = 1_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tone {
+enum LineTone {
     Plain,
     Removed,
     Added,
 }
 
-impl Tone {
+impl LineTone {
     fn style(self) -> Style {
         let colour = match self {
-            Tone::Plain => return Style::new(),
-            Tone::Removed => AnsiColor::Red,
-            Tone::Added => AnsiColor::Green,
+            LineTone::Plain => return Style::new(),
+            LineTone::Removed => AnsiColor::Red,
+            LineTone::Added => AnsiColor::Green,
         };
         Style::new().fg_color(Some(colour.into()))
     }
@@ -35,14 +35,14 @@ impl Tone {
 
 /// The lines of a request, harmless for a terminal.
 #[derive(Debug, Default)]
-pub struct Request {
-    lines: Vec<(Tone, String)>,
+pub struct DrawnRequest {
+    lines: Vec<(LineTone, String)>,
 }
 
-impl Request {
+impl DrawnRequest {
     /// Adds a text with its lines.
     pub fn text(&mut self, text: &str) {
-        self.put(Tone::Plain, "", text);
+        self.put(LineTone::Plain, "", text);
     }
 
     /// Adds the input of a tool: an edit as what goes and what comes, all else by the names of its parts.
@@ -80,7 +80,7 @@ impl Request {
         match value.as_str().filter(|text| text.trim_end().contains('\n')) {
             Some(text) => {
                 self.text(&format!("{key}:"));
-                self.put(Tone::Plain, "  ", text);
+                self.put(LineTone::Plain, "  ", text);
             }
             None => {
                 let value = value.as_str().map_or(value.to_string(), str::to_owned);
@@ -93,15 +93,15 @@ impl Request {
         let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
         for (tone, line) in difference(&old, &new) {
             let mark = match tone {
-                Tone::Plain => "    ",
-                Tone::Removed => "  - ",
-                Tone::Added => "  + ",
+                LineTone::Plain => "    ",
+                LineTone::Removed => "  - ",
+                LineTone::Added => "  + ",
             };
             self.put(tone, mark, if line.is_empty() { " " } else { line });
         }
     }
 
-    fn put(&mut self, tone: Tone, before: &str, text: &str) {
+    fn put(&mut self, tone: LineTone, before: &str, text: &str) {
         let shown = sanitise::request(text).replace('\t', "    ");
         let lines = shown.lines().map(|line| (tone, format!("{before}{line}")));
         self.lines.extend(lines);
@@ -143,11 +143,11 @@ fn rows(line: &str, room: usize) -> Vec<String> {
 }
 
 /// The lines of both texts in their order: those that go, those that come, and those that stay.
-fn difference<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(Tone, &'a str)> {
+fn difference<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(LineTone, &'a str)> {
     let (rows, columns) = (old.len() + 1, new.len() + 1);
     if rows.saturating_mul(columns) > MOST_COMPARED {
-        let removed = old.iter().map(|line| (Tone::Removed, *line));
-        let added = new.iter().map(|line| (Tone::Added, *line));
+        let removed = old.iter().map(|line| (LineTone::Removed, *line));
+        let added = new.iter().map(|line| (LineTone::Added, *line));
         return removed.chain(added).collect();
     }
     // How many lines stay from here to the end of both.
@@ -165,13 +165,13 @@ fn difference<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(Tone, &'a str)> {
     while i < old.len() || j < new.len() {
         let at = i * columns + j;
         if i < old.len() && j < new.len() && old[i] == new[j] {
-            lines.push((Tone::Plain, old[i]));
+            lines.push((LineTone::Plain, old[i]));
             (i, j) = (i + 1, j + 1);
         } else if j == new.len() || (i < old.len() && stay[at + columns] >= stay[at + 1]) {
-            lines.push((Tone::Removed, old[i]));
+            lines.push((LineTone::Removed, old[i]));
             i += 1;
         } else {
-            lines.push((Tone::Added, new[j]));
+            lines.push((LineTone::Added, new[j]));
             j += 1;
         }
     }
@@ -185,7 +185,7 @@ mod tests {
     use serde_json::json;
 
     fn drawn(input: Value, width: Option<u16>) -> String {
-        let mut request = Request::default();
+        let mut request = DrawnRequest::default();
         request.input(input.as_object().unwrap());
         anstream::adapter::strip_str(&request.drawn(2, width)).to_string()
     }
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn colours_tell_what_goes_from_what_comes() {
-        let mut request = Request::default();
+        let mut request = DrawnRequest::default();
         request.difference("a", "b");
         let text = request.drawn(0, None);
         assert!(
@@ -261,8 +261,8 @@ mod tests {
             let new: Vec<&str> = new.iter().map(String::as_str).collect();
             let lines = difference(&old, &new);
             let without = |tone| lines.iter().filter(|one| one.0 != tone).map(|one| one.1).collect::<Vec<_>>();
-            prop_assert_eq!(without(Tone::Added), old);
-            prop_assert_eq!(without(Tone::Removed), new);
+            prop_assert_eq!(without(LineTone::Added), old);
+            prop_assert_eq!(without(LineTone::Removed), new);
         }
     }
 }

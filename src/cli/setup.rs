@@ -7,7 +7,7 @@ use crate::cli::{completions, consent};
 use crate::core::model::Fault;
 use crate::os::paths::Env;
 use clap_complete::env::Shells;
-use made::{Change, Made};
+use made::{FileChange, MadeFiles};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -49,7 +49,7 @@ struct Plan {
 #[derive(Debug, Serialize)]
 struct PlannedFile {
     path: PathBuf,
-    change: Change,
+    change: FileChange,
     #[serde(skip)]
     text: String,
 }
@@ -63,7 +63,7 @@ struct SetupAnswer<'a> {
 
 impl Setup {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let mut made = Made::load(&context.env)?;
+        let mut made = MadeFiles::load(&context.env)?;
         let plan = self.plan(context, &made)?;
         if plan.is_empty() {
             return finish(context, &plan, false, "everything is set up already");
@@ -92,7 +92,7 @@ impl Setup {
         Ok(())
     }
 
-    fn plan(&self, context: &Context, made: &Made) -> Result<Plan, Failure> {
+    fn plan(&self, context: &Context, made: &MadeFiles) -> Result<Plan, Failure> {
         let program = std::env::current_exe()
             .map_err(|error| Failure::failed(format!("cannot find this program: {error}")))?;
         let mut wanted = Vec::new();
@@ -112,7 +112,7 @@ impl Setup {
         let mut files = Vec::new();
         for (path, text) in wanted {
             match made.change(&path, &text)? {
-                Change::None => {}
+                FileChange::None => {}
                 change => files.push(PlannedFile { path, change, text }),
             }
         }
@@ -193,8 +193,8 @@ fn words(line: &str) -> Vec<String> {
 fn show(context: &Context, plan: &Plan) {
     for file in &plan.files {
         let what = match file.change {
-            Change::New => "write",
-            Change::Again | Change::None => "write again",
+            FileChange::New => "write",
+            FileChange::Again | FileChange::None => "write again",
         };
         context.out.note(format!("{what} {}", file.path.display()));
         // Of a script nobody reads more than its place.

@@ -1,6 +1,6 @@
 use crate::cli::context::Context;
 use crate::cli::failure::{Blame, Failure};
-use crate::cli::setup::made::Made;
+use crate::cli::setup::made::MadeFiles;
 use crate::cli::{consent, setup, target};
 use crate::config;
 use crate::core::model::Fault;
@@ -42,7 +42,7 @@ pub struct Uninstall {
 
 /// A kind of files beside those of `setup`.
 #[derive(Debug, Serialize)]
-struct Rest {
+struct RemovableFiles {
     what: &'static str,
     files: Vec<PathBuf>,
     #[serde(skip)]
@@ -60,7 +60,7 @@ struct Removed {
 
 impl Uninstall {
     pub async fn run(self, context: &Context) -> Result<(), Failure> {
-        let made = Made::load(&context.env)?;
+        let made = MadeFiles::load(&context.env)?;
         let rest = self.rest(context);
         let mut outcome = Removed::default();
         if self.dry_run {
@@ -87,7 +87,7 @@ impl Uninstall {
     }
 
     /// The files of the config, the logs and the state, as far as there are any.
-    fn rest(&self, context: &Context) -> Vec<Rest> {
+    fn rest(&self, context: &Context) -> Vec<RemovableFiles> {
         let mut rest = Vec::new();
         if let Ok(file) = target::config_file(context) {
             let file = context.env.cwd.join(file);
@@ -96,7 +96,7 @@ impl Uninstall {
             rest.extend(logs.ok().map(|logs| logs_in(&logs, self.logs)));
         }
         if let Ok(state) = context.env.state_dir() {
-            rest.push(Rest {
+            rest.push(RemovableFiles {
                 what: "state",
                 files: files_below(&state),
                 directory: state,
@@ -123,7 +123,7 @@ impl Uninstall {
         }
     }
 
-    fn is_wanted(&self, context: &Context, rest: &Rest) -> Result<bool, Failure> {
+    fn is_wanted(&self, context: &Context, rest: &RemovableFiles) -> Result<bool, Failure> {
         if rest.is_named || self.yes || !consent::can_be_asked(context) {
             return Ok(rest.is_named);
         }
@@ -178,7 +178,7 @@ async fn nobody_runs(context: &Context) -> Result<(), Failure> {
     }
 }
 
-fn show(context: &Context, made: &Made, rest: &[Rest]) {
+fn show(context: &Context, made: &MadeFiles, rest: &[RemovableFiles]) {
     for file in made.files.keys() {
         context
             .out
@@ -198,7 +198,7 @@ fn show(context: &Context, made: &Made, rest: &[Rest]) {
 }
 
 /// Removes what `setup` has written, unless somebody has changed it.
-fn remove_made(made: Made, outcome: &mut Removed, env: &Env) -> Result<(), Failure> {
+fn remove_made(made: MadeFiles, outcome: &mut Removed, env: &Env) -> Result<(), Failure> {
     let is_unit = |file: &Path| file.extension() == Some(OsStr::new("service"));
     let has_unit = made.files.keys().any(|file| is_unit(file));
     let has_systemd = has_unit && setup::is_in_path("systemctl");
@@ -213,7 +213,7 @@ fn remove_made(made: Made, outcome: &mut Removed, env: &Env) -> Result<(), Failu
     if made.linger {
         setup::run(&["loginctl".to_owned(), "disable-linger".to_owned()])?;
     }
-    let mut left = Made::default();
+    let mut left = MadeFiles::default();
     for (file, hash) in &made.files {
         let found = std::fs::read(file).unwrap_or_default();
         if made.is_own(file, &found) {
@@ -229,7 +229,7 @@ fn remove_made(made: Made, outcome: &mut Removed, env: &Env) -> Result<(), Failu
     left.save(env)
 }
 
-fn remove_rest(rest: &Rest, outcome: &mut Removed) -> Result<(), Failure> {
+fn remove_rest(rest: &RemovableFiles, outcome: &mut Removed) -> Result<(), Failure> {
     rest.files
         .iter()
         .try_for_each(|file| remove(file, outcome))?;
@@ -261,7 +261,7 @@ fn remove(file: &Path, outcome: &mut Removed) -> Result<(), Failure> {
 }
 
 /// The config and the policies that it names by their directory.
-fn config_of(file: &Path, is_named: bool) -> Option<Rest> {
+fn config_of(file: &Path, is_named: bool) -> Option<RemovableFiles> {
     let directory = file.parent()?.to_owned();
     let policies = config::load_daemon(file).map(|daemon| daemon.policies);
     let policies = policies
@@ -270,7 +270,7 @@ fn config_of(file: &Path, is_named: bool) -> Option<Rest> {
     let is_policy = |file: &PathBuf| file.extension() == Some(OsStr::new("toml"));
     let mut files: Vec<PathBuf> = policies.into_iter().filter(is_policy).collect();
     files.push(file.to_owned());
-    Some(Rest {
+    Some(RemovableFiles {
         what: "config",
         files,
         directory,
@@ -279,7 +279,7 @@ fn config_of(file: &Path, is_named: bool) -> Option<Rest> {
 }
 
 /// What missiond writes into a log directory, and nothing else that is there.
-fn logs_in(directory: &Path, is_named: bool) -> Rest {
+fn logs_in(directory: &Path, is_named: bool) -> RemovableFiles {
     let is_own = |file: &PathBuf| {
         let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
         let base = name.trim_end_matches(|c: char| c == '.' || c.is_ascii_digit());
@@ -287,7 +287,7 @@ fn logs_in(directory: &Path, is_named: bool) -> Rest {
             .iter()
             .any(|end| base.ends_with(end))
     };
-    Rest {
+    RemovableFiles {
         what: "logs",
         files: listed(directory).into_iter().filter(is_own).collect(),
         directory: directory.to_owned(),

@@ -20,7 +20,7 @@ const TEXT_EVENT: &str = "\"event\":\"text\"";
 /// A log that can't be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {}: {error}", file.display())]
-pub struct Unread {
+pub struct UnreadLog {
     pub file: PathBuf,
     pub error: io::Error,
 }
@@ -31,7 +31,7 @@ pub fn report(
     named: &[String],
     since: DateTime<Utc>,
     until: DateTime<Utc>,
-) -> Result<TimelineReport, Unread> {
+) -> Result<TimelineReport, UnreadLog> {
     let mut window = Window {
         since,
         until,
@@ -95,9 +95,9 @@ fn slots_in(directory: &Path) -> Vec<String> {
     slots
 }
 
-fn events_of(directory: &Path, slot: &str, window: Window) -> Result<Vec<Event>, Unread> {
+fn events_of(directory: &Path, slot: &str, window: Window) -> Result<Vec<Event>, UnreadLog> {
     let file = events_file(directory, slot);
-    read(&file, window).map_err(|error| Unread { file, error })
+    read(&file, window).map_err(|error| UnreadLog { file, error })
 }
 
 /// In the order in which they happened.

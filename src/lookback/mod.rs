@@ -5,6 +5,6 @@ mod bands;
 mod past;
 mod recorded;
 
-pub use bands::{Unread, logged, report};
+pub use bands::{UnreadLog, logged, report};
 pub use past::{AROUND, LONGEST_LINE, PastSlot, opened_before};
 pub use recorded::{PastScreen, screens_at};

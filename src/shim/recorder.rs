@@ -4,7 +4,7 @@
 
 use super::clock::RecordingClock;
 use super::recording_file::RecordingFile;
-use super::writer::{Job, Moved, ROOM, RecordedEvent, Writer};
+use super::writer::{CastJob, CastWriter, Moved, ROOM, RecordedEvent};
 use crate::core::terminal::At;
 use crate::os::headroom;
 use crate::os::log_file::Cap;
@@ -46,7 +46,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(super) struct Recorder {
     path: PathBuf,
     clock: RecordingClock,
-    writer: Arc<Writer>,
+    writer: Arc<CastWriter>,
     /// Readable when the thread has finished something that was waited for.
     woken: UnixStream,
     /// Events since the queue was full.
@@ -71,7 +71,7 @@ impl Recorder {
                 Ok(file) => file,
                 Err(fault) => return drop(told.send(Err(fault))),
             };
-            let writer = Arc::new(Writer::new(file.length(), wake));
+            let writer = Arc::new(CastWriter::new(file.length(), wake));
             let is_awaited = told.send(Ok((writer.clone(), file.last()))).is_ok();
             if is_awaited {
                 writer.run(file);
@@ -111,7 +111,7 @@ impl Recorder {
     }
 
     /// Bytes of the file that hold complete events, and the events that are to follow them.
-    pub fn recorded(&self) -> (u64, Vec<Arc<Job>>) {
+    pub fn recorded(&self) -> (u64, Vec<Arc<CastJob>>) {
         let progress = self.writer.progress();
         (progress.length, progress.waiting.iter().cloned().collect())
     }
@@ -146,7 +146,7 @@ impl Recorder {
             data: data.to_owned(),
             exact: exact.map(<[u8]>::to_vec),
         };
-        if self.missed > 0 || !self.give(Job::Event(event), SOON) {
+        if self.missed > 0 || !self.give(CastJob::Event(event), SOON) {
             self.missed += 1;
             self.missed_in_all += 1;
         }
@@ -154,7 +154,7 @@ impl Recorder {
     }
 
     /// Queues a job, and waits for it for a while if nothing is before it: behind a disk that hangs nobody waits.
-    fn give(&mut self, job: Job, limit: Duration) -> bool {
+    fn give(&mut self, job: CastJob, limit: Duration) -> bool {
         let is_first = self.writer.progress().is_settled();
         let given = self.writer.push(job);
         if given && is_first {
@@ -169,16 +169,16 @@ impl Recorder {
         if self.missed > 0 && has_room {
             let at = self.clock.stamp(Instant::now());
             let count = std::mem::take(&mut self.missed);
-            self.writer.push(Job::Missed { at, count });
+            self.writer.push(CastJob::Missed { at, count });
         }
     }
 
     /// Restores the file with all its content if somebody removed it.
     pub fn restore(&mut self) {
-        let is_asked = |job: &Arc<Job>| matches!(**job, Job::Restore);
+        let is_asked = |job: &Arc<CastJob>| matches!(**job, CastJob::Restore);
         let is_queued = self.writer.progress().waiting.iter().any(is_asked);
         if !is_queued {
-            self.give(Job::Restore, MOVED_SOON);
+            self.give(CastJob::Restore, MOVED_SOON);
         }
     }
 
@@ -187,7 +187,7 @@ impl Recorder {
     pub fn rotate(&mut self, to: &Path, size: (u16, u16), snapshot: &str) {
         let at = self.clock.stamp(Instant::now());
         let (to, snapshot) = (to.to_owned(), snapshot.to_owned());
-        let job = Job::Rotate {
+        let job = CastJob::Rotate {
             at,
             to,
             size,
@@ -199,7 +199,7 @@ impl Recorder {
     /// The same, with a snapshot that is drawn from the recording.
     pub fn bound(&mut self, cap: Cap, size: (u16, u16)) {
         let at = self.clock.stamp(Instant::now());
-        self.give(Job::Bound { at, cap, size }, MOVED_SOON);
+        self.give(CastJob::Bound { at, cap, size }, MOVED_SOON);
     }
 
     pub fn take_moved(&mut self) -> Option<Moved> {

@@ -11,7 +11,7 @@ use super::pty::Pty;
 use super::recorder::Recorder;
 use super::text::{TextPiece, TextStream};
 use super::tree::Reaped;
-use super::writer::Job;
+use super::writer::CastJob;
 use super::{FromShim, Hello, MAX_NOTE, PROTOCOL, ShimSpec, ToShim};
 use crate::core::terminal::At;
 use bound::RecordingBound;
@@ -115,7 +115,7 @@ impl Shim {
     }
 
     /// The greeting, and the events behind [`Hello::recorded`] that wait for the disk.
-    fn hello(&self) -> (Hello, Vec<Arc<Job>>) {
+    fn hello(&self) -> (Hello, Vec<Arc<CastJob>>) {
         let (recorded, unwritten) = self.recorder.recorded();
         let hello = self.greeting(recorded);
         (hello, unwritten)
@@ -390,7 +390,7 @@ impl Shim {
             self.peer = Some(peer);
             self.tell(|peer| peer.greet(&hello));
             for event in &unwritten {
-                if let Job::Event(event) = &**event {
+                if let CastJob::Event(event) = &**event {
                     self.hand_over(event);
                 }
             }

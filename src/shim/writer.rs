@@ -44,7 +44,7 @@ impl RecordedEvent {
 
 /// A piece of work for the thread.
 #[derive(Debug)]
-pub(super) enum Job {
+pub(super) enum CastJob {
     Event(RecordedEvent),
     /// This many events had no room in the queue.
     Missed {
@@ -67,18 +67,18 @@ pub(super) enum Job {
     },
 }
 
-impl Job {
+impl CastJob {
     fn cost(&self) -> usize {
         match self {
-            Job::Event(event) => event.cost(),
-            Job::Rotate { snapshot, .. } => APART + snapshot.len(),
-            Job::Missed { .. } | Job::Restore | Job::Bound { .. } => APART,
+            CastJob::Event(event) => event.cost(),
+            CastJob::Rotate { snapshot, .. } => APART + snapshot.len(),
+            CastJob::Missed { .. } | CastJob::Restore | CastJob::Bound { .. } => APART,
         }
     }
 
     /// Whether it replaces the file, so that positions in it change.
     fn moves(&self) -> bool {
-        matches!(self, Job::Rotate { .. } | Job::Bound { .. })
+        matches!(self, CastJob::Rotate { .. } | CastJob::Bound { .. })
     }
 }
 
@@ -93,9 +93,9 @@ pub(super) struct Moved {
 
 /// The queue, and what the thread has come to.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct CastProgress {
     /// With the jobs in progress.
-    pub waiting: VecDeque<Arc<Job>>,
+    pub waiting: VecDeque<Arc<CastJob>>,
     pub bytes: usize,
     /// Bytes of the file that hold complete events.
     pub length: u64,
@@ -108,7 +108,7 @@ pub(super) struct Progress {
     is_closed: bool,
 }
 
-impl Progress {
+impl CastProgress {
     pub fn is_settled(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -121,8 +121,8 @@ impl Progress {
 
 /// What both threads share.
 #[derive(Debug)]
-pub(super) struct Writer {
-    progress: Mutex<Progress>,
+pub(super) struct CastWriter {
+    progress: Mutex<CastProgress>,
     /// Signalled when there is work, or none will come any more.
     given: Condvar,
     /// Signalled after each write.
@@ -130,9 +130,9 @@ pub(super) struct Writer {
     wake: UnixStream,
 }
 
-impl Writer {
-    pub fn new(length: u64, wake: UnixStream) -> Writer {
-        let progress = Progress {
+impl CastWriter {
+    pub fn new(length: u64, wake: UnixStream) -> CastWriter {
+        let progress = CastProgress {
             waiting: VecDeque::new(),
             bytes: 0,
             length,
@@ -142,7 +142,7 @@ impl Writer {
             is_watched: false,
             is_closed: false,
         };
-        Writer {
+        CastWriter {
             progress: Mutex::new(progress),
             given: Condvar::new(),
             done: Condvar::new(),
@@ -150,15 +150,15 @@ impl Writer {
         }
     }
 
-    pub fn progress(&self) -> MutexGuard<'_, Progress> {
+    pub fn progress(&self) -> MutexGuard<'_, CastProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Queues a job. An event that does not fit is refused.
-    pub fn push(&self, job: Job) -> bool {
+    pub fn push(&self, job: CastJob) -> bool {
         let mut progress = self.progress();
         let cost = job.cost();
-        if matches!(job, Job::Event(_)) && progress.bytes + cost > ROOM && progress.bytes > 0 {
+        if matches!(job, CastJob::Event(_)) && progress.bytes + cost > ROOM && progress.bytes > 0 {
             return false;
         }
         if progress.waiting.is_empty() {
@@ -173,7 +173,7 @@ impl Writer {
     /// Waits until everything is written, but no longer than `limit`; returns whether it is.
     pub fn settle(&self, limit: Duration) -> bool {
         let progress = self.progress();
-        let waits = |progress: &mut Progress| !progress.is_settled();
+        let waits = |progress: &mut CastProgress| !progress.is_settled();
         let waited = self.done.wait_timeout_while(progress, limit, waits);
         let (mut progress, _) = waited.unwrap_or_else(PoisonError::into_inner);
         progress.is_watched = !progress.is_settled();
@@ -196,8 +196,8 @@ impl Writer {
     }
 
     /// The next jobs: events together, others alone. None of them if a gap is to be closed.
-    fn next(&self, retry_at: Option<Instant>) -> Option<Vec<Arc<Job>>> {
-        let idle = |progress: &mut Progress| progress.is_settled() && !progress.is_closed;
+    fn next(&self, retry_at: Option<Instant>) -> Option<Vec<Arc<CastJob>>> {
+        let idle = |progress: &mut CastProgress| progress.is_settled() && !progress.is_closed;
         let progress = self.progress();
         let progress = match retry_at {
             None => self.given.wait_while(progress, idle),
@@ -217,13 +217,13 @@ impl Writer {
         let mut bytes = 0;
         let events = progress.waiting.iter().take_while(|job| {
             bytes += job.cost();
-            matches!(***job, Job::Event(_)) && bytes <= BATCH
+            matches!(***job, CastJob::Event(_)) && bytes <= BATCH
         });
         let count = events.count().max(1);
         Some(progress.waiting.iter().take(count).cloned().collect())
     }
 
-    fn finished(&self, file: &mut RecordingFile, jobs: &[Arc<Job>], moved: Option<Moved>) {
+    fn finished(&self, file: &mut RecordingFile, jobs: &[Arc<CastJob>], moved: Option<Moved>) {
         let mut progress = self.progress();
         for job in jobs {
             progress.bytes -= job.cost();
@@ -246,17 +246,17 @@ impl Writer {
 }
 
 /// Does the jobs; returns what became of rotations.
-fn work(file: &mut RecordingFile, jobs: &[Arc<Job>]) -> Option<Moved> {
+fn work(file: &mut RecordingFile, jobs: &[Arc<CastJob>]) -> Option<Moved> {
     let events = jobs.iter().filter_map(|job| match &**job {
-        Job::Event(event) => Some(event),
+        CastJob::Event(event) => Some(event),
         _ => None,
     });
     match jobs.first().map(|job| &**job) {
         None => file.retry(),
-        Some(Job::Event(_)) => file.write(events),
-        Some(Job::Missed { at, count }) => file.missed(*at, *count),
-        Some(Job::Restore) => file.restore_and_tell(),
-        Some(Job::Rotate {
+        Some(CastJob::Event(_)) => file.write(events),
+        Some(CastJob::Missed { at, count }) => file.missed(*at, *count),
+        Some(CastJob::Restore) => file.restore_and_tell(),
+        Some(CastJob::Rotate {
             at,
             to,
             size,
@@ -265,7 +265,7 @@ fn work(file: &mut RecordingFile, jobs: &[Arc<Job>]) -> Option<Moved> {
             let outcome = file.rotate(*at, to, *size, snapshot);
             return Some(Moved::new(*at, outcome, true));
         }
-        Some(Job::Bound { at, cap, size }) => {
+        Some(CastJob::Bound { at, cap, size }) => {
             // If this fails, the oldest file is overwritten, which keeps the total.
             let _ = files::make_room(file.path(), cap.files);
             let to = files::rotated(file.path(), 1);
@@ -288,11 +288,11 @@ impl Moved {
 }
 
 /// A rotation that panicked has failed.
-fn panicked(jobs: &[Arc<Job>]) -> Option<Moved> {
+fn panicked(jobs: &[Arc<CastJob>]) -> Option<Moved> {
     let failed = || Err(io::Error::other("it panicked"));
     match jobs.first().map(|job| &**job) {
-        Some(Job::Rotate { at, .. }) => Some(Moved::new(*at, failed(), true)),
-        Some(Job::Bound { at, .. }) => Some(Moved::new(*at, failed(), false)),
+        Some(CastJob::Rotate { at, .. }) => Some(Moved::new(*at, failed(), true)),
+        Some(CastJob::Bound { at, .. }) => Some(Moved::new(*at, failed(), false)),
         _ => None,
     }
 }

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether the daemon is ending, and whether it leaves its slots to the next daemon: then no request fails because of the
 /// end. What waits stays written down as it is, and the next daemon goes on with it, as after a kill.
 #[derive(Debug, Clone, Default)]
-pub struct DaemonEnd(Arc<Begun>);
+pub struct DaemonEnd(Arc<EndBegun>);
 
 #[derive(Debug, Default)]
-struct Begun {
+struct EndBegun {
     ends: AtomicBool,
     leaves: AtomicBool,
 }

@@ -4,7 +4,7 @@
 use super::guard::Denied;
 use super::refusal::HttpRefusal;
 use super::server::{Granted, WebState, authorized};
-use super::socket::{self, Connection, Subject};
+use super::socket::{self, SocketConnection, TicketSubject};
 use crate::control::client::{CallError, Notice};
 use crate::control::requests::EventsParams;
 use crate::core::model::envelope::{EVENT, LAGGED, LIVE};
@@ -115,7 +115,7 @@ async fn by_websocket(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, HttpRefusal> {
     let (subject, granted) = socket::admitted(&shared, &headers).await?;
-    if let Subject::Screen(slot) = subject {
+    if let TicketSubject::Screen(slot) = subject {
         let text = format!("the ticket is for the screen of {slot}");
         return Err(socket::forbidden(text));
     }
@@ -128,7 +128,7 @@ async fn by_websocket(
 
 async fn pass_on(
     shared: &WebState,
-    connection: &mut Connection,
+    connection: &mut SocketConnection,
     params: EventsParams,
     granted: &Granted,
 ) -> Result<(), RpcError> {

@@ -3,7 +3,7 @@
 
 use super::refusal::HttpRefusal;
 use super::server::{Granted, WebState};
-use super::socket::{self, Connection, Subject};
+use super::socket::{self, SocketConnection, TicketSubject};
 use crate::control::client::{CallError, Client, Notice};
 use crate::control::requests::{EventsParams, Screen};
 use crate::core::model::{Fault, RpcError, ScreenParams};
@@ -38,11 +38,11 @@ pub(super) async fn answer(
     let (subject, granted) = socket::admitted(&shared, &headers).await?;
     let Query(query) = query.map_err(|error| RpcError::new(Fault::Usage, error.body_text()))?;
     let slot = match subject {
-        Subject::Screen(slot) if slot == query.slot => slot,
-        Subject::Screen(slot) => {
+        TicketSubject::Screen(slot) if slot == query.slot => slot,
+        TicketSubject::Screen(slot) => {
             return Err(socket::forbidden(format!("the ticket is for {slot}")));
         }
-        Subject::Events => return Err(socket::forbidden("the ticket is for the events")),
+        TicketSubject::Events => return Err(socket::forbidden("the ticket is for the events")),
     };
     socket::upgraded(shared, upgrade, async move |shared, mut connection| {
         let ended = show(&shared, &mut connection, slot, &granted).await;
@@ -53,7 +53,7 @@ pub(super) async fn answer(
 /// Sends a snapshot of the screen now and after each change, until the client is gone or its access is revoked.
 async fn show(
     shared: &WebState,
-    connection: &mut Connection,
+    connection: &mut SocketConnection,
     slot: String,
     granted: &Granted,
 ) -> Result<(), RpcError> {

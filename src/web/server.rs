@@ -4,7 +4,7 @@ use super::access::{Access, Tickets, WebSecret};
 use super::devices::{DeviceGrant, Devices};
 use super::guard::{Denied, Hosts};
 use super::refusal::HttpRefusal;
-use super::socket::{self, Subject};
+use super::socket::{self, TicketSubject};
 use super::{api, assets, events, live, looking_back, metrics, openapi};
 use crate::control::client::Dial;
 use crate::control::requests::{WhereFrom, WhereFromParams};
@@ -68,7 +68,7 @@ pub(super) struct WebState {
     hosts: Hosts,
     access: Mutex<Access>,
     /// Tickets, each for a WebSocket.
-    tickets: Mutex<Tickets<(Subject, Granted)>>,
+    tickets: Mutex<Tickets<(TicketSubject, Granted)>>,
     /// The time of the last refusal in the audit.
     alarm: Mutex<Option<Instant>>,
 }
@@ -91,7 +91,7 @@ impl WebState {
         self.access.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn tickets(&self) -> MutexGuard<'_, Tickets<(Subject, Granted)>> {
+    pub fn tickets(&self) -> MutexGuard<'_, Tickets<(TicketSubject, Granted)>> {
         self.tickets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

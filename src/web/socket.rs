@@ -32,7 +32,7 @@ const SILENCE: Duration = Duration::from_secs(45);
 
 /// What a ticket is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(super) enum TicketSubject {
     /// The screen of this slot.
     Screen(String),
     Events,
@@ -63,8 +63,8 @@ pub(super) async fn ticket(
     let params = serde_json::from_value(super::api::object(body)?);
     let params: TicketParams = params.map_err(|error| RpcError::bad_params("ticket", &error))?;
     let subject = match (params.slot, params.events) {
-        (Some(slot), false) => Subject::Screen(slot),
-        (None, true) => Subject::Events,
+        (Some(slot), false) => TicketSubject::Screen(slot),
+        (None, true) => TicketSubject::Events,
         _ => {
             let text = "a ticket is for a `slot` or, with `events`: true, for the events";
             return Err(RpcError::new(Fault::Usage, text).into());
@@ -86,7 +86,7 @@ pub(super) async fn ticket(
 pub(super) async fn admitted(
     shared: &WebState,
     headers: &HeaderMap,
-) -> Result<(Subject, Granted), HttpRefusal> {
+) -> Result<(TicketSubject, Granted), HttpRefusal> {
     if !headers.contains_key(ORIGIN) {
         let text = "a WebSocket needs an origin; a program uses /api/screen and /api/events";
         return Err(forbidden(text));
@@ -113,10 +113,10 @@ pub(super) fn forbidden(text: impl Into<String>) -> HttpRefusal {
 pub(super) fn upgraded<F>(
     shared: Arc<WebState>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-    serve: impl FnOnce(Arc<WebState>, Connection) -> F + Send + 'static,
+    serve: impl FnOnce(Arc<WebState>, SocketConnection) -> F + Send + 'static,
 ) -> Result<Response, HttpRefusal>
 where
-    F: Future<Output = (Connection, Result<(), RpcError>)> + Send + 'static,
+    F: Future<Output = (SocketConnection, Result<(), RpcError>)> + Send + 'static,
 {
     let upgrade = upgrade.map_err(|error| RpcError::new(Fault::Usage, error.body_text()))?;
     let Ok(place) = shared.streams.clone().try_acquire_owned() else {
@@ -124,7 +124,7 @@ where
     };
     let upgrade = upgrade.max_message_size(MAX_MESSAGE).protocols([PROTOCOL]);
     Ok(upgrade.on_upgrade(async move |socket| {
-        let (mut connection, ended) = serve(shared, Connection::new(socket)).await;
+        let (mut connection, ended) = serve(shared, SocketConnection::new(socket)).await;
         let reason = ended.err().map_or_else(String::new, |error| error.message);
         let close = CloseFrame {
             code: close_code::NORMAL,
@@ -138,16 +138,16 @@ where
 }
 
 /// A WebSocket on which only the server talks.
-pub(super) struct Connection {
+pub(super) struct SocketConnection {
     socket: WebSocket,
     pings: Interval,
     /// When its client was heard last.
     heard: Instant,
 }
 
-impl Connection {
-    fn new(socket: WebSocket) -> Connection {
-        Connection {
+impl SocketConnection {
+    fn new(socket: WebSocket) -> SocketConnection {
+        SocketConnection {
             socket,
             pings: tokio::time::interval(PING),
             heard: Instant::now(),

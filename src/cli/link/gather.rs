@@ -157,7 +157,7 @@ fn frames(
 }
 
 /// A moment whose screen is wanted.
-struct Step {
+struct ScreenStep {
     at: DateTime<Utc>,
     /// When its effect is drawn.
     screen: DateTime<Utc>,
@@ -165,15 +165,15 @@ struct Step {
     is_moment: bool,
 }
 
-fn steps(events: &[Event], at: DateTime<Utc>) -> Vec<Step> {
+fn steps(events: &[Event], at: DateTime<Utc>) -> Vec<ScreenStep> {
     let near = events
         .iter()
         .filter(|event| (event.time - at).abs() <= AROUND);
     let seen = near.filter_map(|event| Some((event.time, seen_as(&event.what)?)));
     let seen = nearest(seen.collect(), |(time, _)| *time, at, MOST_FRAMES - 1);
-    let mut steps: Vec<Step> = seen
+    let mut steps: Vec<ScreenStep> = seen
         .into_iter()
-        .map(|(time, what)| Step {
+        .map(|(time, what)| ScreenStep {
             at: time,
             screen: time + DRAWN,
             what,
@@ -181,7 +181,7 @@ fn steps(events: &[Event], at: DateTime<Utc>) -> Vec<Step> {
         })
         .collect();
     let later = steps.iter().position(|step| step.at > at);
-    let moment = Step {
+    let moment = ScreenStep {
         at,
         screen: at,
         what: "the moment".to_owned(),

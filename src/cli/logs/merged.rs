@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 /// The log of one slot.
-struct SlotLog {
+struct MergedLog {
     slot: String,
     tail: Tail,
     since: Since,
@@ -24,25 +24,25 @@ struct SlotLog {
 }
 
 /// The logs that are shown together.
-pub struct Logs {
+pub struct MergedLogs {
     directory: PathBuf,
     extension: &'static str,
     begin: Option<DateTime<Utc>>,
     /// Without names: also those that begin later.
     is_all: bool,
-    logs: Vec<SlotLog>,
+    logs: Vec<MergedLog>,
 }
 
-impl Logs {
+impl MergedLogs {
     pub fn open(
         directory: &Path,
         extension: &'static str,
         mut named: Vec<String>,
         begin: Option<DateTime<Utc>>,
-    ) -> Result<Logs, Failure> {
+    ) -> Result<MergedLogs, Failure> {
         named.sort();
         named.dedup();
-        let mut logs = Logs {
+        let mut logs = MergedLogs {
             directory: directory.to_path_buf(),
             extension,
             begin,
@@ -116,7 +116,7 @@ impl Logs {
     fn add(&mut self, slot: String) -> Result<(), Failure> {
         let file = file_of(&self.directory, &slot, self.extension)?;
         let tail = Tail::open(&file).map_err(|error| unreadable(&file, &error))?;
-        self.logs.push(SlotLog {
+        self.logs.push(MergedLog {
             slot,
             tail,
             since: Since::new(self.begin),
@@ -129,7 +129,7 @@ impl Logs {
 
     /// The oldest line that was not shown yet, with the index of its log.
     fn next(&mut self) -> Result<Option<(usize, String)>, Failure> {
-        self.logs.iter_mut().try_for_each(SlotLog::fill)?;
+        self.logs.iter_mut().try_for_each(MergedLog::fill)?;
         let first = self.logs.iter().enumerate();
         let first = first.filter_map(|(index, log)| Some((log.waiting.front()?.0, index)));
         let Some((_, index)) = first.min() else {
@@ -140,7 +140,7 @@ impl Logs {
     }
 }
 
-impl SlotLog {
+impl MergedLog {
     /// Reads on if nothing waits.
     fn fill(&mut self) -> Result<(), Failure> {
         while self.waiting.is_empty() && !self.is_at_end {

@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 const FILE: &str = "setup.json";
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Made {
+pub struct MadeFiles {
     /// The files, each with the hash of what was written.
     pub files: BTreeMap<PathBuf, String>,
     /// Whether the user's programs were made to go on after the last logout.
     pub linger: bool,
 }
 
-impl Made {
+impl MadeFiles {
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && !self.linger
     }
@@ -29,18 +29,18 @@ impl Made {
 /// What becomes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum FileChange {
     None,
     New,
     Again,
 }
 
-impl Made {
-    pub fn load(env: &Env) -> Result<Made, Failure> {
+impl MadeFiles {
+    pub fn load(env: &Env) -> Result<MadeFiles, Failure> {
         let file = env.state_dir()?.join(FILE);
         match std::fs::read(&file) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| unusable(&file, &error)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Made::default()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(MadeFiles::default()),
             Err(error) => Err(unusable(&file, &error)),
         }
     }
@@ -54,16 +54,16 @@ impl Made {
     }
 
     /// What is to be done to have this text in a file; one that missiond has not written is refused.
-    pub fn change(&self, path: &Path, text: &str) -> Result<Change, Failure> {
+    pub fn change(&self, path: &Path, text: &str) -> Result<FileChange, Failure> {
         let found = match std::fs::symlink_metadata(path) {
             Ok(_) => std::fs::read(path).unwrap_or_default(),
-            Err(_) => return Ok(Change::New),
+            Err(_) => return Ok(FileChange::New),
         };
         if found == text.as_bytes() {
-            return Ok(Change::None);
+            return Ok(FileChange::None);
         }
         match self.is_own(path, &found) {
-            true => Ok(Change::Again),
+            true => Ok(FileChange::Again),
             false => {
                 let text = format!(
                     "{} is there, and missiond has not written it",
