@@ -35,8 +35,24 @@ pub async fn run_within<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
-    let done = tokio::time::timeout(limit, run(work)).await;
-    done.unwrap_or_else(|_| Err(no_answer()))
+    within(limit, run(work)).await
+}
+
+/// If a timer comes so much later than it was set, this process stood still, as after SIGSTOP.
+const STOOD_STILL: Duration = Duration::from_secs(1);
+
+/// The result of the work, or the error if it takes longer than the limit. A time in which this process stood still does not
+/// count: the work had none of it either.
+async fn within<T>(limit: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let mut work = std::pin::pin!(work);
+    loop {
+        let began = Instant::now();
+        match tokio::time::timeout(limit, work.as_mut()).await {
+            Ok(done) => return done,
+            Err(_) if began.elapsed() > limit + STOOD_STILL => {}
+            Err(_) => return Err(no_answer()),
+        }
+    }
 }
 
 async fn run_among<T: Send + 'static>(
@@ -163,6 +179,9 @@ pub struct Worker {
     began: Arc<Mutex<Option<Instant>>>,
 }
 
+/// How long a job waits for one that is overdue.
+const MOMENT: Duration = Duration::from_millis(20);
+
 impl Worker {
     pub fn new(limit: Duration) -> Worker {
         Worker {
@@ -172,7 +191,7 @@ impl Worker {
         }
     }
 
-    /// The result of the work, or why there is none. While an earlier job is overdue, the error comes at once.
+    /// The result of the work, or why there is none. While an earlier job is overdue, the error comes soon.
     pub fn run<T, Work>(
         &self,
         work: Work,
@@ -193,12 +212,13 @@ impl Worker {
             .await
         };
         let limit = self.limit;
+        let place = self.place.clone();
         async move {
-            if hangs {
+            // A job can be overdue only because this process stood still: then it ends in a moment.
+            if hangs && tokio::time::timeout(MOMENT, place.acquire()).await.is_err() {
                 return Err(no_answer());
             }
-            let done = tokio::time::timeout(limit, in_turn()).await;
-            done.unwrap_or_else(|_| Err(no_answer()))
+            within(limit, in_turn()).await
         }
     }
 
@@ -239,6 +259,20 @@ mod tests {
     use std::sync::mpsc;
 
     #[tokio::test]
+    async fn a_time_in_which_the_process_stood_still_does_not_count() {
+        let limit = Duration::from_millis(200);
+        let work = |still: Duration| async move {
+            // Nothing of this process runs, as far as the work and its limit can tell.
+            std::thread::sleep(still);
+            tokio::time::sleep(limit / 4).await;
+            Ok(())
+        };
+        within(limit, work(limit + STOOD_STILL)).await.unwrap();
+        let hung = within(limit, std::future::pending::<io::Result<()>>()).await;
+        assert_eq!(hung.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
     async fn work_that_hangs_delays_nobody_for_longer_than_the_limit() {
         let worker = Worker::new(Duration::from_millis(50));
         let (release, released) = mpsc::channel::<()>();
@@ -248,9 +282,9 @@ mod tests {
         while !worker.hangs() {
             tokio::task::yield_now().await;
         }
-        // A job after it neither waits nor runs later.
-        let behind = worker.run(|| panic!("it must not run"));
-        assert!(futures_util::FutureExt::now_or_never(behind).is_some_and(|done| done.is_err()));
+        // A job after it waits for no more than a moment, and does not run later.
+        let behind = worker.run(|| panic!("it must not run")).await;
+        assert_eq!(behind.unwrap_err().kind(), io::ErrorKind::TimedOut);
         drop(release);
         while worker.run(|| ()).await.is_err() {
             tokio::task::yield_now().await;
