@@ -175,7 +175,7 @@ pub(super) fn failure(error: DaemonError) -> Failure {
             let theirs = quoted(&theirs.display().to_string());
             let next = format!(
                 "set another `name` under [daemon] in {}\n\
-                 or, if it takes the place of the other one, move that one: mv {theirs} {theirs}.old",
+                 or, if it takes the place of the other one, move that one away: {theirs}",
                 ours.display()
             );
             Failure::new(Blame::Fault(Fault::Refused), message).next(next)

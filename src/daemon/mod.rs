@@ -254,9 +254,7 @@ pub async fn run<S: Serving>(
     let reaper = host.is_own().then(|| orphans::adopt(context.shims.clone()));
     let reaper = reaper.transpose()?;
     let rules = Rules::new(&config, &context).beside(host.take_policy());
-    let living = removed::living_shims(&context).await?;
-    state_owner::claim(&context, &config.slots).await?;
-    orphans::check_outside(&context, &living)?;
+    let living = removed::shims_at_start(&context, &config).await?;
     let (store, left) = task_store(&context)?;
     let (orders, queue) = mpsc::channel(MAX_ORDERS);
     let mut daemon = Daemon::new(config, rules, context, orders);

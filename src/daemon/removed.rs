@@ -1,7 +1,8 @@
 //! Slots that are no longer in the config while their programs run. Each of them is shown as `removed`, and can be
 //! stopped and attached to; if it comes back into the config, it is the slot again.
 
-use super::{Daemon, DaemonError, KeptSlot, Order};
+use super::{Daemon, DaemonError, KeptSlot, Order, orphans, state_owner};
+use crate::config::Config;
 use crate::core::claude::reading::State;
 use crate::core::model::SlotStatus;
 use crate::core::settings;
@@ -29,11 +30,20 @@ enum LetGo {
     WhenOver,
 }
 
+/// The living shims of this daemon. It is an error if it may not start: with slots of another config, or inside a slot.
+pub(super) async fn shims_at_start(
+    context: &Arc<SlotContext>,
+    config: &Config,
+) -> Result<Vec<shim::Handle>, DaemonError> {
+    let living = living_shims(context).await?;
+    state_owner::claim(context, &config.slots).await?;
+    orphans::check_outside(context, &living)?;
+    Ok(living)
+}
+
 /// The living shims of this daemon. It is an error if there are shims of a daemon with the same name and another
 /// config: the two would share a state directory.
-pub(super) async fn living_shims(
-    context: &Arc<SlotContext>,
-) -> Result<Vec<shim::Handle>, DaemonError> {
+async fn living_shims(context: &Arc<SlotContext>) -> Result<Vec<shim::Handle>, DaemonError> {
     let of = context.clone();
     let living = blocking::run(move || shim::Handle::all(&of.state)).await;
     let living = living.flatten();
