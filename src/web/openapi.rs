@@ -125,12 +125,12 @@ fn ticket() -> Value {
     let slot = json!({
         "type": "object",
         "properties": {
-            "slot": { "type": "string", "description": "The slot whose screen is wanted." },
+            "slot": { "type": ["string", "null"], "description": "The slot whose screen is wanted." },
             "events": { "type": "boolean", "description": "The events are wanted." },
         },
         "oneOf": [
-            { "required": ["slot"], "properties": { "events": { "const": false } } },
-            { "required": ["events"], "properties": { "slot": false, "events": { "const": true } } },
+            { "required": ["slot"], "properties": { "slot": { "type": "string" }, "events": { "const": false } } },
+            { "required": ["events"], "properties": { "slot": { "type": "null" }, "events": { "const": true } } },
         ],
         "additionalProperties": false,
     });
